@@ -1,0 +1,49 @@
+# Every target does its own set-up: on a fresh Debian machine with Python 3.11 and Java 17, `make demo` is enough.
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: setup demo test test-fast test-full check bench docs lock clean help
+
+help:            ## what there is
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+setup: $(READY)  ## .venv with the locked dependencies, and a Java that Spark can use
+	@$(BIN)/lakebed doctor
+
+$(READY): requirements/dev.txt pyproject.toml scripts/setup
+	@scripts/setup $(VENV)
+	@touch $@
+
+demo: $(READY)   ## sample deliveries, loaded, merged, traced: the whole tour
+	@$(BIN)/lakebed demo
+
+test: $(READY)   ## what CI runs: everything but the tests that take minutes
+	$(PYTEST) -m "not full"
+
+test-fast: $(READY)  ## pure tests: no Spark, no servers, no browser
+	$(PYTEST) -m "not full and not spark and not server and not browser" -q
+
+test-full: $(READY)  ## everything
+	$(PYTEST)
+
+check: $(READY)  ## ruff, mypy strict, import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(PYTEST) -q tests/surface
+
+bench: $(READY)  ## ours and the peers side by side, ratios printed
+	@scripts/bench
+
+docs: $(READY)   ## write the generated pages anew
+	$(BIN)/python -m lakebed.cli.reference docs
+
+lock:            ## pin the dependencies anew
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --all-extras --group dev \
+	  -c requirements/constraints.txt pyproject.toml -o requirements/dev.txt -q
+
+clean:           ## remove what the other targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,85 @@
+"""What every command shares: one JSON object on stdout, everything else on stderr, and the exit codes.
+
+0 is done, 1 is failed or refused, 2 is wrong usage (typer's own).
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, NoReturn, Protocol
+
+import typer
+from rich.console import Console
+
+from lakebed.errors import ConfigError, LakebedError
+
+# Logs, progress and errors; what a pipe reads goes to `OUT`.
+ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+OUT = Console(highlight=False, soft_wrap=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout; logs and progress go to stderr.")]
+Workdir = Annotated[
+    str | None,
+    typer.Option(
+        "--workdir",
+        help="Where the ledger, staging and the default catalog lie. [default: .lakebed]",
+        envvar="LAKEBED_WORKDIR",
+    ),
+]
+
+
+class Result(Protocol):
+    """Every result can be printed as JSON."""
+
+    def to_dict(self) -> dict[str, object]: ...
+
+
+@contextmanager
+def reporting(*, as_json: bool) -> Iterator[None]:
+    """Turns our errors into a message and an exit code; what is not ours travels up as a bug should."""
+    try:
+        yield
+    except LakebedError as error:
+        fail(error, as_json=as_json)
+
+
+def show(result: Result, *, as_json: bool, render: Callable[[], None]) -> None:
+    """The result as one JSON object, or as `render` draws it."""
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        render()
+
+
+def print_json(value: dict[str, object]) -> None:
+    """One JSON object on stdout: decimals as text, so that no digit is lost, times as ISO 8601."""
+    typer.echo(json.dumps(value, default=_encode, ensure_ascii=False, indent=2))
+
+
+def _encode(value: object) -> object:
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, tuple | set | frozenset):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def fail(error: LakebedError, *, as_json: bool) -> NoReturn:
+    """Prints an error the one way there is and leaves with 1, or with 2 for wrong usage."""
+    if as_json:
+        print_json({"error": error.to_dict()})
+    ERR.print(f"[bold red]error:[/] {_escape(str(error))}")
+    raise typer.Exit(2 if isinstance(error, ConfigError) else 1)
+
+
+def warn(message: str) -> None:
+    """A warning on stderr; commands also put it into their JSON."""
+    ERR.print(f"[yellow]warning:[/] {_escape(message)}")
+
+
+def _escape(text: str) -> str:
+    return text.replace("[", r"\[")

@@ -1,0 +1,1 @@
+"""Engines read, convert and rewrite; they write new immutable files and decide nothing."""

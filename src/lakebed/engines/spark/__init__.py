@@ -1,0 +1,1 @@
+"""Spark through PySpark: a laptop, a cluster, Spark Connect."""

@@ -1,0 +1,292 @@
+"""Every exception that Lakebed raises.
+
+    LakebedError
+    ├── ConfigError (ValueError)          a setting, a flag, a target's address
+    ├── StorageError                      a file or an object store
+    │   ├── NotFound (FileNotFoundError)
+    │   ├── AlreadyExists                 a create-only put met an object
+    │   └── Changed                       an ETag, size or checksum is not what was seen before
+    ├── SourceError                       a delivery that cannot be read as it is
+    │   ├── ManifestError
+    │   ├── MissingFile
+    │   ├── HeaderError
+    │   └── BadValue                      file, line, column and value
+    ├── SchemaError                       columns and types
+    │   ├── UnsupportedType
+    │   ├── ColumnDropRefused
+    │   ├── AmbiguousColumnCase
+    │   └── SchemaIncompatible
+    ├── MergeError
+    │   └── DatasetMergeError             .kind, one of MERGE_ERROR_KINDS
+    │       └── InvalidMergeArgument (ValueError)
+    ├── EngineError                       Spark, DuckDB or Arrow failed
+    │   └── JavaMissing
+    ├── TargetError
+    │   ├── ConcurrentModification        somebody else committed first
+    │   └── TargetLocked
+    ├── StateError                        the ledger
+    └── LineageError
+
+Each class carries its facts as attributes and builds its own message: what happened, to what, what to do. Only the
+standard library is imported here, because workers import this module too.
+"""
+
+from collections.abc import Sequence
+
+MERGE_ERROR_KINDS = (
+    "INVALID_STRATEGY",
+    "EMPTY_KEY_COLUMNS",
+    "INVALID_KEY_COLUMNS",
+    "KEY_COLUMN_MISSING_SOURCE",
+    "KEY_COLUMN_MISSING_TARGET",
+    "NULL_KEY_SOURCE",
+    "NULL_KEY_TARGET",
+    "DUPLICATE_SOURCE_KEYS",
+    "KEY_TYPE_MISMATCH",
+    "SCHEMA_INCOMPATIBLE",
+    "AMBIGUOUS_COLUMN_CASE",
+    "MERGE_UNAVAILABLE",
+    "CONCURRENT_MODIFICATION",
+    "ENGINE_FAILED",
+)
+
+
+class LakebedError(Exception):
+    """The base of all of them: what happened, and, as `remedy`, what to do about it."""
+
+    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        super().__init__(message if remedy is None else f"{message}\n  {remedy}")
+        self.message = message
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions cross process boundaries (Spark workers, pools); constructors here take keywords, so the default
+        # protocol, which calls the class with `args`, would fail on the other side.
+        return _restore, (type(self), self.args, self.__dict__)
+
+    def to_dict(self) -> dict[str, object]:
+        """What `--json` prints of an error."""
+        facts = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return {"type": type(self).__name__, **facts}
+
+
+def _restore(kind: type[LakebedError], args: tuple[object, ...], facts: dict[str, object]) -> LakebedError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
+
+
+class ConfigError(LakebedError, ValueError):
+    """A setting, a flag or an address that cannot be right."""
+
+
+class StorageError(LakebedError):
+    """A file or an object store did not do what was asked."""
+
+    def __init__(self, message: str, *, uri: str = "", remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.uri = uri
+
+
+class NotFound(StorageError, FileNotFoundError):
+    """There is nothing at this address."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class AlreadyExists(StorageError):
+    """A create-only put met an object that somebody else had put there."""
+
+
+class Changed(StorageError):
+    """The object is not the one that was seen before."""
+
+
+class SourceError(LakebedError):
+    """A delivery that cannot be read as it is."""
+
+
+class ManifestError(SourceError):
+    """A manifest that is not one, or that contradicts what lies beside it."""
+
+    def __init__(self, message: str, *, manifest: str = "", remedy: str | None = None) -> None:
+        super().__init__(f"{manifest}: {message}" if manifest else message, remedy=remedy)
+        self.manifest = manifest
+
+
+class MissingFile(SourceError):
+    """Files that the manifest lists are not there."""
+
+    def __init__(self, *, manifest: str, files: Sequence[str], remedy: str | None = None) -> None:
+        shown = ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
+        super().__init__(f"{manifest}: {len(files)} of its files are missing: {shown}", remedy=remedy)
+        self.manifest = manifest
+        self.files = tuple(files)
+
+
+class HeaderError(SourceError):
+    """A header that does not fit its file or its manifest."""
+
+    def __init__(self, message: str, *, file: str, line: int = 1, remedy: str | None = None) -> None:
+        super().__init__(f"{file}, line {line}: {message}", remedy=remedy)
+        self.file = file
+        self.line = line
+
+
+class BadValue(SourceError):
+    """A value that does not parse as its column's type."""
+
+    def __init__(
+        self,
+        *,
+        file: str,
+        line: int | None,
+        column: str,
+        value: str,
+        expected: str,
+        count: int = 1,
+        remedy: str | None = None,
+    ) -> None:
+        place = f"{file}, line {line}" if line is not None else file
+        more = f" ({count} such values in this file)" if count > 1 else ""
+        shown = value if len(value) <= 80 else value[:77] + "..."
+        super().__init__(f"{place}, column {column}: {shown!r} is not {expected}{more}", remedy=remedy)
+        self.file = file
+        self.line = line
+        self.column = column
+        self.value = value
+        self.expected = expected
+        self.count = count
+
+
+class SchemaError(LakebedError):
+    """Columns or types that cannot be."""
+
+
+class UnsupportedType(SchemaError):
+    """A type of another system that ours has no word for."""
+
+    def __init__(self, *, system: str, type_name: str, column: str | None = None) -> None:
+        where = f"column {column}: " if column else ""
+        super().__init__(
+            f"{where}the {system} type {type_name} is not supported", remedy="Cast it to a supported type first."
+        )
+        self.system = system
+        self.type_name = type_name
+        self.column = column
+
+
+class ColumnDropRefused(SchemaError):
+    """Somebody asked for columns to be dropped, or a commit would have lost them."""
+
+    def __init__(self, *, table: str, columns: Sequence[str]) -> None:
+        super().__init__(
+            f"Column drops not supported: {table} would lose {', '.join(columns)}",
+            remedy="Columns that vanish from the source stay in the table and are filled with NULL.",
+        )
+        self.table = table
+        self.columns = tuple(columns)
+
+
+class AmbiguousColumnCase(SchemaError):
+    """Two columns of one side differ only in case."""
+
+    def __init__(self, *, side: str, names: Sequence[str]) -> None:
+        super().__init__(
+            f"the {side} has columns that differ only in case: {', '.join(names)}",
+            remedy="Rename one of them: names are compared without regard to case.",
+        )
+        self.side = side
+        self.names = tuple(names)
+
+
+class SchemaIncompatible(SchemaError):
+    """A column whose incoming type neither equals nor widens what is there."""
+
+    def __init__(
+        self, *, column: str, current: str, incoming: str, reason: str = "", remedy: str | None = None
+    ) -> None:
+        because = f" ({reason})" if reason else ""
+        super().__init__(
+            f"column {column} is {current} in the table and {incoming} in the new data{because}",
+            remedy=remedy or "Cast it in the source, or choose the policy on_conflict='variant' to keep both.",
+        )
+        self.column = column
+        self.current = current
+        self.incoming = incoming
+        self.reason = reason
+
+
+class MergeError(LakebedError):
+    """A merge that was refused or failed."""
+
+
+class DatasetMergeError(MergeError):
+    """A merge that was refused or failed; `kind` says why, and the target is as it was."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str,
+        remedy: str | None = None,
+        column: str | None = None,
+        count: int | None = None,
+        keys: Sequence[object] = (),
+        strategy: str | None = None,
+        key_columns: Sequence[str] = (),
+        operation: str | None = None,
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.kind = kind
+        self.column = column
+        self.count = count
+        self.keys = tuple(keys)
+        self.strategy = strategy
+        self.key_columns = tuple(key_columns)
+        self.operation = operation
+
+
+class InvalidMergeArgument(DatasetMergeError, ValueError):
+    """A merge whose arguments are wrong before any data is looked at."""
+
+
+class EngineError(LakebedError):
+    """An engine failed at something that is not the user's fault, or not known to be."""
+
+
+class JavaMissing(EngineError):
+    """No Java that Spark can run on."""
+
+    def __init__(self, *, fitting: Sequence[int], found: Sequence[str]) -> None:
+        versions = " or ".join(str(version) for version in fitting)
+        instead = f" (found: {'; '.join(found)})" if found else ""
+        super().__init__(
+            f"Spark needs Java {versions}, and there is none here{instead}",
+            remedy="On Debian or Ubuntu: sudo apt-get install openjdk-17-jre-headless. "
+            "Elsewhere install one and set JAVA_HOME to it.",
+        )
+        self.fitting = tuple(fitting)
+        self.found = tuple(found)
+
+
+class TargetError(LakebedError):
+    """A table that cannot be opened or committed to."""
+
+
+class ConcurrentModification(TargetError):
+    """Somebody else committed to the table since it was read."""
+
+
+class TargetLocked(TargetError):
+    """Another process holds the table's lock."""
+
+
+class StateError(LakebedError):
+    """The ledger cannot be used as it is."""
+
+
+class LineageError(LakebedError):
+    """Lineage was asked for in a way that cannot be answered. Problems in SQL are issues, not exceptions."""
