@@ -1,0 +1,1 @@
+"""What a merge means, without any engine."""

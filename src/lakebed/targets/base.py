@@ -1,0 +1,108 @@
+"""The protocol of every target: read the state, stage, commit once.
+
+`state -> stage -> (an engine writes files) -> commit` is the only way a table changes. A crash before the commit leaves
+staged files to sweep and nothing else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from lakebed.model import DataFile, Slice, Staging, Totals, WrittenFile
+from lakebed.schema.evolve import EvolutionPlan, FormatRules
+from lakebed.schema.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Facts that replace `if target ==`."""
+
+    made_of_files: bool  # engines rewrite its data files; otherwise the target changes rows itself
+    rules: FormatRules
+    # An added or widened column is a metadata change; otherwise files that hold a widened column are rewritten.
+    evolves_without_rewrite: bool
+    partition_in_path: bool  # the partition column lies in the path, not in the file
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table as it was read: what plans are made from, and what a commit is checked against."""
+
+    exists: bool
+    schema: Schema
+    rows: int
+    version: str
+    partition_by: tuple[str, ...] = ()
+    files: tuple[DataFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """The files that a slice touches: those that hold nothing else, and those that must be rewritten without it."""
+
+    whole: tuple[DataFile, ...] = ()
+    mixed: tuple[DataFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class Change:
+    """One commit: schema, removal and arrival together."""
+
+    evolution: EvolutionPlan
+    add: tuple[WrittenFile, ...] = ()
+    remove: tuple[DataFile, ...] = ()
+    remove_slice: Slice | None = None  # for targets that are not made of files
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What became visible."""
+
+    version: str
+    rows: int
+    files_added: int
+    files_removed: int
+
+
+class Target(Protocol):
+    """One table in one place."""
+
+    @property
+    def address(self) -> str:
+        """How the user writes it: `duckdb:costs.duckdb#report`."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def state(self) -> TableState:
+        """The table now. Recovers what a crashed commit left, first."""
+        ...
+
+    def affected(self, state: TableState, slice_: Slice) -> Affected:
+        """The files that hold rows of this slice. Bounds may clear a file, never convict one."""
+        ...
+
+    def stage(self, state: TableState, evolution: EvolutionPlan, *, partition_by: Sequence[str] = ()) -> Staging:
+        """Opens a folder for an engine to write into. `partition_by` counts when the table is created."""
+        ...
+
+    def commit(self, state: TableState, staging: Staging, change: Change) -> Commit:
+        """Makes the change visible whole, or raises ConcurrentModification if the table moved since `state`."""
+        ...
+
+    def abandon(self, staging: Staging) -> None:
+        """Removes what was staged."""
+        ...
+
+    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+        """Rows and exact sums of the committed table, for reconciliation."""
+        ...
+
+    def read(self, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
+        """The table for a reader in this process."""
+        ...
