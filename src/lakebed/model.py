@@ -127,7 +127,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """Where an engine writes before a commit, and in which physical schema: with field ids where the format has them."""
+    """Where an engine writes before a commit, and the physical schema, with field ids where the format has them."""
 
     id: str
     folder: str
