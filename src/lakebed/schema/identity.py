@@ -73,19 +73,19 @@ def assign(
     header. For one manifest and a new table the names are those of `create_column_mapping`. Two originals of one call
     never share a column.
     """
-    header = distinct_originals(originals)
+    written = list(originals)
+    header = distinct_originals(written)
     assigned = dict(identities.by_original)
     matcher = _Matcher(identities, claimed=(assigned[original] for original in header if original in assigned))
     # Names that only the table knows may still be claimed, also by a suffix: the table may stem from another loader of
     # the same specification.
     fresh = UniqueNames(name for name in identities.names if not matcher.claimable(name))
-    for original in header:
+    for original, text in zip(header, written, strict=True):
         if original in assigned:
             continue
-        base = normalize_column_name(original, naming)
-        name = matcher.find(original, naming, finished=finished_names)
+        name = matcher.find(text, naming, finished=finished_names)
         if name is None:
-            name = matcher.spelling(fresh.give(base))
+            name = matcher.spelling(fresh.give(normalize_column_name(text, naming)))
         fresh.take(name)
         matcher.claim(name)
         assigned[original] = name
