@@ -9,6 +9,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from pyiceberg.schema import Schema as IcebergSchema
+from pyiceberg.schema import promote
+from pyiceberg.types import DecimalType, IcebergType
 from schema_strategies import NAMES, UNITS, decimals, scalars, schemas, simple_schemas, types
 
 from lakebed.errors import SchemaIncompatible
@@ -201,6 +204,17 @@ def test_widening_never_loses_a_value(pair: tuple[DataType, DataType], data: st.
         assert there.cast(values.type, safe=True).equals(values)
 
 
+@given(any_schemas, any_schemas)
+def test_what_widens_on_iceberg_is_what_iceberg_promotes(current: Schema, incoming: Schema) -> None:
+    table = planned(None, current, Policy(rules=iceberg.RULES)).final
+    for step in planned(table, incoming, Policy(on_conflict="variant", rules=iceberg.RULES)).widenings:
+        before, after = _iceberg_type(step.before), _iceberg_type(step.after)
+        assert promote(before, after) == after
+        if isinstance(before, DecimalType) and isinstance(after, DecimalType):
+            # PyIceberg lets a scale change, which other readers then misread.
+            assert before.scale == after.scale
+
+
 @given(types, types)
 def test_widening_is_wide_enough_for_both_and_stays_there(current: DataType, incoming: DataType) -> None:
     wider = widen(current, incoming)
@@ -218,6 +232,11 @@ def test_widening_with_itself_and_with_nothing_changes_nothing(type_: DataType) 
 @given(types, types)
 def test_whether_two_types_widen_does_not_depend_on_the_side(a: DataType, b: DataType) -> None:
     assert isinstance(widen(a, b), Mismatch) == isinstance(widen(b, a), Mismatch)
+
+
+def _iceberg_type(type_: DataType) -> IcebergType:
+    metadata = iceberg.to_iceberg_schema(Schema.of([Column("c", type_)]))
+    return IcebergSchema.model_validate(metadata).find_type("c")
 
 
 def holds(wide: DataType, narrow: DataType) -> bool:
