@@ -87,6 +87,10 @@ class Target(Protocol):
         """The files that hold rows of this slice. Bounds may clear a file, never convict one."""
         ...
 
+    def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
+        """The files that hold a column in a narrower type than the plan's, where the format wants them rewritten."""
+        ...
+
     def stage(self, state: TableState, evolution: EvolutionPlan, *, partition_by: Sequence[str] = ()) -> Staging:
         """Opens a folder for an engine to write into. `partition_by` counts when the table is created."""
         ...
