@@ -88,7 +88,10 @@ class Target(Protocol):
         ...
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
-        """The files that hold a column in a narrower type than the plan's, where the format wants them rewritten."""
+        """The files that hold a column in a narrower type than the plan's, which the same change must replace.
+
+        None where the format widens by metadata, or is not made of files.
+        """
         ...
 
     def stage(self, state: TableState, evolution: EvolutionPlan, *, partition_by: Sequence[str] = ()) -> Staging:
