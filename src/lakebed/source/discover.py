@@ -113,7 +113,7 @@ def discover(source: str, storage: Storage, filters: DiscoverFilters | None = No
         warnings.append(_nothing(source, candidates, listed))
     fitting, updating = _without_updating(fitting, listed, storage)
     current, superseded = _newest(fitting)
-    warnings += _doubts(current, superseded)
+    warnings += _doubts(current, superseded, listed)
     return Discovered(
         deliveries=tuple(sorted(current, key=_newest_first)),
         superseded=tuple(sorted(superseded, key=_newest_first)),
@@ -294,13 +294,27 @@ def _nothing(source: str, candidates: list[_Candidate], listed: Mapping[str, Ent
     return f"no delivery under {source} fits the filters; there are: {shown}"
 
 
-def _doubts(current: list[Delivery], superseded: list[Delivery]) -> list[str]:
+def _is_behind(delivery: Delivery, listed: Mapping[str, Entry]) -> bool:
+    """Whether a file is newer than its manifest. Copies on a disk have times of their own and say nothing."""
+    manifest = listed.get(delivery.manifest or "")
+    if manifest is None or manifest.modified is None or is_local(manifest.uri):
+        return False
+    times = (listed[file.uri].modified for file in delivery.files)
+    return any(time is not None and time > manifest.modified for time in times)
+
+
+def _doubts(current: list[Delivery], superseded: list[Delivery], listed: Mapping[str, Entry]) -> list[str]:
     warnings = []
     for delivery in current:
         if delivery.missing:
             total = len(delivery.files) + len(delivery.missing)
             warnings.append(
                 f"{delivery.slice}: {len(delivery.missing)} of {total} files are missing, such as {delivery.missing[0]}"
+            )
+        if delivery.overwritten_in_place and delivery.manifest and _is_behind(delivery, listed):
+            warnings.append(
+                f"{delivery.slice}: files are newer than their manifest, which AWS writes last: the month may be half "
+                "written over. Run again when the next manifest is there."
             )
         kinds = {delivery.kind} | {other.kind for other in superseded if other.slice == delivery.slice}
         if len(kinds) > 1:

@@ -1,11 +1,11 @@
 """Reads manifests of CUR and of Data Exports, tolerantly: what can be known from elsewhere may be missing."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
-from urllib.parse import urlsplit
 
 from lakebed.errors import ManifestError
 from lakebed.model import Compression, Content, SourceColumn, SourceKind
@@ -23,6 +23,7 @@ from lakebed.storage import Entry
 
 Facts = dict[str, object]
 
+_ADDRESS = re.compile(r"s3[an]?://(?P<bucket>[^/]+)/(?P<key>.*)", re.DOTALL)
 _COMPRESSIONS: dict[str, Compression] = {"gzip": "gzip", "zip": "zip", "none": "none", "": "none"}
 
 
@@ -118,15 +119,13 @@ def _keys(uri: str, facts: Facts, name: str) -> tuple[str, ...]:
         text = item if isinstance(item, str) else _text(item, "path", "key", "uri") if isinstance(item, dict) else ""
         if not text:
             raise ManifestError(f"{name} has an entry that is no address: {item!r}", manifest=uri)
-        place = urlsplit(text)
-        if place.scheme and place.netloc:
-            if bucket and place.netloc != bucket:
+        if address := _ADDRESS.fullmatch(text):
+            if bucket and address["bucket"] != bucket:
                 raise ManifestError(f"{name} points outside its bucket {bucket}: {text}", manifest=uri)
-            bucket = place.netloc
-            text = text.split(place.netloc, 1)[1].removeprefix("/")
-        # A report with an empty prefix has keys such as `/report/...` in old manifests, with `//` in others.
+            bucket, text = address["bucket"], address["key"]
+        # A report without a prefix has keys such as `/report/...` in some manifests, or `prefix//report/...`.
         parts = [part for part in text.split("/") if part]
-        if not parts or ".." in parts or "." in parts or "\\" in text or "\0" in text or place.scheme == "file":
+        if not parts or {".", ".."} & set(parts) or any(mark in text for mark in ("\\", "\0", "://", "file:")):
             raise ManifestError(
                 f"{name} points outside its bucket: {text!r}",
                 manifest=uri,
