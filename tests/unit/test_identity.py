@@ -97,6 +97,19 @@ def test_plain_headers_that_differ_in_case_stay_two_columns() -> None:
     assert assign(first, ["Foo"])["Foo"] == "foo_1"
 
 
+def test_two_names_that_looked_like_one_column_part_when_they_come_together() -> None:
+    apart = assign(assign(Identities(), ["foo"], finished_names=True), ["Foo"], finished_names=True)
+    assert names(apart, "foo", "Foo") == ["foo", "foo"]
+    together = assign(apart, ["Foo", "foo"], finished_names=True)
+    assert names(together, "foo", "Foo") == ["foo", "foo_1"]
+    assert assign(together, ["Foo"], finished_names=True) == together
+
+
+def test_repeated_headers_are_named_alike_whether_or_not_they_were_told_apart_before() -> None:
+    for header in (["a", "a", "a"], ["a", "a#2", "a#3"]):
+        assert assign(Identities(), header).names == ("a", "a_1", "a_2")
+
+
 def test_focus_names_are_one_column_in_csv_and_parquet() -> None:
     csv = assign(Identities(), ["BilledCost", "x_Discounts"])
     parquet = assign(csv, ["BilledCost", "x_discounts"], finished_names=True)

@@ -10,7 +10,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from lakebed.model import RESERVED_COLUMNS
-from lakebed.schema.names import Naming, UniqueNames, distinct_originals, normalize_column_name
+from lakebed.schema.names import Naming, UniqueNames, as_written, distinct_originals, normalize_column_name
 from lakebed.schema.types import Schema, fold
 
 _RESERVED = frozenset(fold(name) for name in RESERVED_COLUMNS)
@@ -73,23 +73,39 @@ def assign(
     header. For one manifest and a new table the names are those of `create_column_mapping`. Two originals of one call
     never share a column.
     """
-    written = list(originals)
-    header = distinct_originals(written)
+    header = distinct_originals(originals)
+    written = frozenset(header)
     assigned = dict(identities.by_original)
+    rivals = _rivals(identities, header)
+    for alias in rivals:
+        del assigned[alias]
     matcher = _Matcher(identities, claimed=(assigned[original] for original in header if original in assigned))
     # Names that only the table knows may still be claimed, also by a suffix: the table may stem from another loader of
     # the same specification.
     fresh = UniqueNames(name for name in identities.names if not matcher.claimable(name))
-    for original, text in zip(header, written, strict=True):
+    for original in header:
         if original in assigned:
             continue
-        name = matcher.find(text, naming, finished=finished_names)
+        text = as_written(original, written)
+        name = None if original in rivals else matcher.find(text, naming, finished=finished_names)
         if name is None:
             name = matcher.spelling(fresh.give(normalize_column_name(text, naming)))
         fresh.take(name)
         matcher.claim(name)
         assigned[original] = name
     return Identities.of(assigned, names=identities.names)
+
+
+def _rivals(identities: Identities, header: Sequence[str]) -> set[str]:
+    """Aliases that come together with an earlier original of their column.
+
+    Apart they looked like one column under two names; together they are two columns, and the later one needs its own.
+    """
+    present = {original for original in header if original in identities}
+    rivals: set[str] = set()
+    for name in {fold(identities[original]) for original in present}:
+        rivals.update([original for original in identities.originals(name) if original in present][1:])
+    return rivals
 
 
 class _Matcher:
@@ -130,9 +146,9 @@ class _Matcher:
             # A column whose original nobody knows is known by its name alone.
             if form in self._spelling and self.claimable(form) and form not in self._claimed:
                 return self._spelling[form]
-        if finished:
-            return self._by_finished_name(wanted)
-        return self._by_header(wanted) if "/" in original else None
+        if "/" in original:
+            return self._by_header(wanted)
+        return self._by_finished_name(wanted) if finished else None
 
     def _by_finished_name(self, wanted: Sequence[str]) -> str | None:
         """For `line_item_unblended_cost`: the column that has this name, or would have had it."""
