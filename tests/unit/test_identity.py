@@ -124,6 +124,23 @@ def test_a_table_of_unknown_origin_is_met_by_name() -> None:
     assert identities.names == table.names
 
 
+def test_a_remark_in_a_table_is_not_an_original() -> None:
+    table = Schema.of(
+        [
+            Column("line_item_unblended_cost", Text(), original="what it cost before discounts"),
+            Column("renamed_by_the_user", Text(), original=ARN),
+        ]
+    )
+    identities = assign(Identities.from_schema(table), [COST, ARN])
+    assert names(identities, COST, ARN) == ["line_item_unblended_cost", "renamed_by_the_user"]
+
+
+def test_the_tables_original_comes_before_the_ledgers_aliases() -> None:
+    table = Schema.of([Column("line_item_unblended_cost", Text(), original=COST)])
+    identities = Identities.from_schema(table, {"line_item_unblended_cost": "line_item_unblended_cost"})
+    assert identities.originals("line_item_unblended_cost") == (COST, "line_item_unblended_cost")
+
+
 def test_our_own_columns_are_never_given_away() -> None:
     table = Schema.of(Column(name, Text()) for name in RESERVED_COLUMNS)
     for finished in (True, False):

@@ -4,6 +4,7 @@ A CUR header writes `lineItem/UnblendedCost`; Parquet deliveries and CUR 2.0 wri
 finished name. Both are one column: a column can have several originals, and an original has exactly one column.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,8 @@ from lakebed.schema.names import Naming, UniqueNames, as_written, distinct_origi
 from lakebed.schema.types import Schema, fold
 
 _RESERVED = frozenset(fold(name) for name in RESERVED_COLUMNS)
+# `lineItem/UnblendedCost`, `resourceTags/user:Environment`.
+_CATEGORY = re.compile(r"[A-Za-z]+/\S")
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,15 @@ class Identities:
         Where the two disagree the table is right. An alias of a column that the table does not have is kept: the column
         was decided on, and its load has yet to commit.
         """
-        in_table = {column.original: column.name for column in schema if column.original is not None}
+        by_original = {
+            column.original: column.name
+            for column in schema
+            if column.original is not None and _is_original(column.original, column.name)
+        }
         spelling = {fold(name): name for name in schema.names}
-        remembered = {original: spelling.get(fold(name), name) for original, name in (aliases or {}).items()}
-        return cls.of({**remembered, **in_table}, names=schema.names)
+        for original, name in (aliases or {}).items():
+            by_original.setdefault(original, spelling.get(fold(name), name))
+        return cls.of(by_original, names=schema.names)
 
     @classmethod
     def of(cls, by_original: Mapping[str, str], names: Sequence[str] = ()) -> "Identities":
@@ -62,6 +70,17 @@ class Identities:
         for original, name in self.by_original.items():
             grouped[fold(name)] = (*grouped.get(fold(name), ()), original)
         return grouped
+
+
+def _is_original(text: str, name: str) -> bool:
+    """Whether a comment in a table is the original of this column, or merely somebody's remark.
+
+    A CUR original is known by its category, also where a user renamed the column; any other must explain the name.
+    """
+    if _CATEGORY.match(text):
+        return True
+    forms = {normalize_column_name(text, "spec"), normalize_column_name(text, "athena"), fold(text)}
+    return any(re.fullmatch(rf"{re.escape(form)}(_\d+)?", fold(name)) for form in forms)
 
 
 def assign(
