@@ -60,7 +60,7 @@ class Reconciliation:
                     "source": format(total, "f"),
                     "table": format(self.table.sums.get(column, Decimal(0)), "f"),
                     **(
-                        {"rounded": format(self.rounded[column], "f"), "roundedValues": self.rounded_values[column]}
+                        {"rounded": format(self.rounded[column], "f"), "roundedValues": self.rounded_values.get(column)}
                         if column in self.rounded
                         else {}
                     ),
