@@ -56,11 +56,14 @@ def open_session(settings: Settings, *, spark: SparkSession | None = None) -> Se
     Spark allows no second one beside it. Otherwise `remote` or `master` of the settings says where, and `local[*]` is
     the default. Raises JavaMissing or EngineError with what Spark said.
     """
+    remote = settings.spark.remote
+    if remote and not is_local_master(remote) and urlsplit(remote).scheme != "sc":
+        raise ConfigError(f"{remote!r} is no Spark Connect URL", remedy="Write sc://host:port, or local[2].")
     theirs = spark or _active()
     if theirs is not None:
         session = _describe(theirs, settings, owned=False)
-    elif settings.spark.remote:
-        session = _start_connect(settings.spark.remote, settings)
+    elif remote:
+        session = _start_connect(remote, settings)
     else:
         session = _start_classic(settings.spark.master or "local[*]", settings)
     ship_kernels(session.spark)
@@ -123,8 +126,6 @@ def _start_connect(remote: str, settings: Settings) -> Session:
         raise ConfigError("Spark Connect is not installed", remedy='pip install "lakebed[connect]"') from missing
     builder = SparkSession.builder.appName("lakebed").remote(remote)
     own_server = is_local_master(remote)
-    if not own_server and urlsplit(remote).scheme != "sc":
-        raise ConfigError(f"{remote!r} is no Spark Connect URL", remedy="Write sc://host:port, or local[2].")
     options = _configuration(settings, local=True) if own_server else {**_RUNTIME, **settings.spark.conf}
     if own_server:
         # Spark's own default is every interface of the machine.
