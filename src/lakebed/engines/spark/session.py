@@ -6,7 +6,7 @@ Everything here is the public DataFrame API, so that classic Spark and Spark Con
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import cast
@@ -145,20 +145,20 @@ def _launch(builder: SparkSession.Builder, settings: Settings, *, local: bool, w
         os.environ["PYSPARK_PYTHON"] = sys.executable
         # A machine whose own name does not resolve can start, and no port is open to the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    log = JvmLog.open(settings.spark.log)
-    try:
-        with starting_quietly(log), _no_remote_of_the_environment(what):
-            return builder.getOrCreate()
-    except (PySparkException, OSError, RuntimeError) as failure:
-        said = log.tail()
-        raise EngineError(
-            f"Spark did not start on {what}: {failure}" + (f"\n{said}" if said else ""),
-            remedy="`lakebed doctor` checks what Spark needs.",
-        ) from failure
+    with closing(JvmLog.open(settings.spark.log)) as log:
+        try:
+            with starting_quietly(log), _no_remote_of_the_environment():
+                return builder.getOrCreate()
+        except (PySparkException, OSError, RuntimeError) as failure:
+            said = log.tail()
+            raise EngineError(
+                f"Spark did not start on {what}: {failure}" + (f"\n{said}" if said else ""),
+                remedy="`lakebed doctor` checks what Spark needs.",
+            ) from failure
 
 
 @contextmanager
-def _no_remote_of_the_environment(what: str) -> Iterator[None]:
+def _no_remote_of_the_environment() -> Iterator[None]:
     """SPARK_REMOTE would turn a master that was asked for into a Connect session."""
     remote = os.environ.pop("SPARK_REMOTE", None)
     try:
