@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from lakebed.errors import Changed, MissingFile, NotFound
-from lakebed.model import Delivery, SourceFile
+from lakebed.model import Delivery, Slice, SourceFile
 from lakebed.storage import CHUNK_BYTES, Entry, Storage, absolute, is_local, join, local_path
 
 RECORD_SUFFIX = ".staged.json"
@@ -92,8 +92,11 @@ def stage(
 
 def staging_place(delivery: Delivery, folder: str) -> str:
     """The folder of one delivery inside the staging folder."""
-    slice_ = delivery.slice
-    parts = (_safe(part) for part in (slice_.payer, slice_.report, slice_.period, delivery.id))
+    return _place(delivery.slice, delivery.id, folder)
+
+
+def _place(slice_: Slice, id_: str, folder: str) -> str:
+    parts = (_safe(part) for part in (slice_.payer, slice_.report, slice_.period, id_))
     return join(absolute(folder), *parts)
 
 
@@ -121,12 +124,15 @@ def sweep_staged(
     storage: Storage,
     *,
     older_than: timedelta,
-    keep: Collection[Delivery] = (),
+    keep: Collection[tuple[Slice, str]] = (),
     now: datetime | None = None,
 ) -> Swept:
-    """Removes staged deliveries of which nothing has been written for so long, but for those in `keep`."""
+    """Removes staged deliveries of which nothing has been written for so long, but for those in `keep`.
+
+    `keep` names deliveries by slice and id.
+    """
     root = absolute(folder)
-    kept = {staging_place(delivery, folder) for delivery in keep}
+    kept = {_place(slice_, id_, folder) for slice_, id_ in keep}
     limit = (now or datetime.now(UTC)) - older_than
     places: dict[str, list[Entry]] = {}
     for entry in storage.list(root):
