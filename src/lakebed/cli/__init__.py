@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "load": "lakebed.cli.load",
     "status": "lakebed.cli.status",
     "reconcile": "lakebed.cli.reconcile",
+    "doctor": "lakebed.cli.doctor",
 }
 
 
