@@ -168,8 +168,8 @@ def incoming_schema(
     """The columns of a delivery as the table will call them, each with its original.
 
     A column of which neither manifest nor dictionary says anything has the type that the table gives it already. So has
-    one that is text on one side only, unless `follow_table` is False: AWS has changed the declared type of columns whose
-    values stayed the same, and a value that does not parse is refused with its line.
+    one that is text on one side only, unless `follow_table` is False: manifests with and without types disagree about
+    columns whose values are alike, and a value that does not parse is refused with its line.
     """
     given = list(columns)
     originals = distinct_originals(column.original for column in given)
