@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from lakebed.deciding import Decision, decide
 from lakebed.engines.base import Engine
-from lakebed.engines.spark.engine import SparkEngine
-from lakebed.engines.spark.session import Session, open_session, require_shared
 from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, SourceError
 from lakebed.holding import held, what_it_says
 from lakebed.incoming import NamingChoice
@@ -30,6 +28,8 @@ from lakebed.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakebed.engines.spark.session import Session
 
 # A delivery that is written over while it is read is read again.
 READINGS = 3
@@ -117,6 +117,8 @@ class Run:
 
     def _make_ready(self, delivery: Delivery) -> Delivery:
         """The delivery with its columns known and its files where the workers reach them."""
+        from lakebed.engines.spark.session import require_shared
+
         session = self._spark_session()
         if self._settings.no_stage:
             for file in delivery.files:
@@ -154,12 +156,17 @@ class Run:
             observer=self._observer,
         )
 
-    def _spark_session(self) -> Session:
+    def _spark_session(self) -> "Session":
         if self._session is None:
+            # Spark is imported when a delivery is to be loaded: a run that has nothing to do takes no time.
+            from lakebed.engines.spark.session import open_session
+
             self._session = self._open.enter_context(open_session(self._settings, spark=self._spark))
         return self._session
 
     def _engine(self) -> Engine:
+        from lakebed.engines.spark.engine import SparkEngine
+
         return SparkEngine(self._spark_session().spark, self._workspace.storage.settings)
 
     def _target(self, address: Address) -> Target:
