@@ -98,7 +98,7 @@ class Run:
             for reading in range(1, READINGS + 1):
                 try:
                     ready = self._make_ready(delivery)
-                    loader = self._loader(target)
+                    loader = self._loader(target, address)
                     self._observer.loading(ready)
                     report = loader.load(claim, ready, found.deliveries, still_same=self._check(delivery))
                     break
@@ -144,9 +144,10 @@ class Run:
                 return newer
         raise SourceError(f"{slice_} has gone from {self._source} while it was read", remedy="Run again.")
 
-    def _loader(self, target: Target) -> Loader:
+    def _loader(self, target: Target, address: Address) -> Loader:
         return Loader(
             target=target,
+            quarantine=self._target(address.beside("_rejected")),
             engine=self._engine(),
             ledger=self._ledger,
             choice=NamingChoice(self._settings.naming, self._settings.decimals),

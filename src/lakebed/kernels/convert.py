@@ -1,6 +1,6 @@
 """One source file in, Parquet files and facts out: the task that a worker runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 
 import pyarrow as pa
@@ -150,6 +150,7 @@ class _Task:
             "lakebed_column": [one.column for one in reasons],
             "lakebed_value": [one.value for one in reasons],
             "lakebed_expected": [one.expected for one in reasons],
+            **{name: [value] * len(reasons) for name, value in self._conversion.constants.items()},
         }
         arrays = [
             pa.array(told[field.name], field.type)
@@ -179,7 +180,11 @@ class _Task:
 
 
 def side_schema(conversion: Conversion) -> pa.Schema:
-    """The quarantine's columns: where and why, then the row as text under the table's names."""
+    return quarantine_schema((*conversion.constants, *(name for _, name in conversion.columns)))
+
+
+def quarantine_schema(names: Iterable[str]) -> pa.Schema:
+    """The quarantine's columns: where and why, then whose row it was and the row itself, as text."""
     told = [
         ("lakebed_file", pa.string()),
         ("lakebed_line", pa.int64()),
@@ -187,7 +192,7 @@ def side_schema(conversion: Conversion) -> pa.Schema:
         ("lakebed_value", pa.string()),
         ("lakebed_expected", pa.string()),
     ]
-    return pa.schema([*told, *((name, pa.string()) for _, name in conversion.columns)])
+    return pa.schema([*told, *((name, pa.string()) for name in names)])
 
 
 def _below(folder: str, output: Output) -> Output:
