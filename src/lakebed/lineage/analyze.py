@@ -101,9 +101,7 @@ class Analyzer:
 
     def result(self) -> AnalyzeResult:
         """What was found in all scripts so far."""
-        return AnalyzeResult(
-            tuple(self._statements), tuple(self._issues), self.catalog.resolved(), self.dialect.name
-        )
+        return AnalyzeResult(tuple(self._statements), tuple(self._issues), self.catalog.resolved(), self.dialect.name)
 
 
 def _empty(kind: str, ctx: Context) -> StatementLineage:

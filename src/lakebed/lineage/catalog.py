@@ -40,7 +40,17 @@ class Column:
 class Table:
     """A table or view of the catalog; never changed, only replaced."""
 
-    __slots__ = ("_relation", "columns", "complete", "kind", "mismatch", "origin", "parts", "statement_index", "temporary")
+    __slots__ = (
+        "_relation",
+        "columns",
+        "complete",
+        "kind",
+        "mismatch",
+        "origin",
+        "parts",
+        "statement_index",
+        "temporary",
+    )
 
     def __init__(
         self,
@@ -160,8 +170,6 @@ class Catalog:
             self._import(table)
         self.has_imported = bool(self._imported)
 
-    # -- names
-
     def key(self, parts: Sequence[Part]) -> TableKey:
         table_key = self.rules.table_key
         return tuple([table_key(part.text, part.quoted) for part in parts])
@@ -230,8 +238,6 @@ class Catalog:
         """A declared table whose last part is the same: what the writer may have meant."""
         return self._by_last.get(self.key(parts)[-1])
 
-    # -- reading
-
     def find(self, parts: Sequence[Part]) -> Table | None:
         """The table that a name means here, imported before implied."""
         key = self.key(parts)
@@ -243,8 +249,6 @@ class Catalog:
             if table is not None:
                 return table
         return None
-
-    # -- imported
 
     def _import(self, table: ResolvedTable) -> None:
         spelled = tuple(part for part in (table.catalog, table.schema, table.name) if part)
@@ -263,8 +267,6 @@ class Catalog:
         self._by_last.setdefault(folded[-1], entry.name)
         self._imported[exact] = entry
         self._imported.setdefault(folded, entry)
-
-    # -- implied
 
     def declare(
         self,
@@ -390,8 +392,6 @@ class Catalog:
             return
         self._implied[self._implied_key(one)] = two.renamed(one.parts)
         self._implied[self._implied_key(two)] = one.renamed(two.parts)
-
-    # -- the result
 
     def resolved(self) -> ResolvedSchema:
         """Every table known at the end of the analysis."""

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 Env = Mapping[str, "Cte"]
 QueryRule = Callable[[exp.Expr, Env, "Scope | None", "Context"], Relation]
 
-HINT_SCHEMA = "Add the table with its columns to the imported schema, or put its CREATE statement earlier in the script."
+HINT_SCHEMA = (
+    "Add the table with its columns to the imported schema, or put its CREATE statement earlier in the script."
+)
 
 
 class Context:
@@ -84,7 +86,9 @@ class Context:
             self.used[name] = TableUse(name, table.kind, table.origin)
         return table.relation(self.catalog.rules)
 
-    def report_unknown_table(self, name: str, parts: list[Part], node: exp.Expr | None, *, target: bool = False) -> None:
+    def report_unknown_table(
+        self, name: str, parts: list[Part], node: exp.Expr | None, *, target: bool = False
+    ) -> None:
         """Says once per statement that nothing is known about a table."""
         if ("UNKNOWN_TABLE", name) in self._reported:
             return

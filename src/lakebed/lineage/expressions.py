@@ -265,7 +265,9 @@ def _property(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, f
 def _lambda(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
     """The parameters of a lambda hide columns of the same name."""
     inner = Scope(scope, scope.env)
-    inner.aliases = {ctx.key_of(name): () for name in node.args.get("expressions") or [] if isinstance(name, exp.Identifier)}
+    inner.aliases = {
+        ctx.key_of(name): () for name in node.args.get("expressions") or [] if isinstance(name, exp.Identifier)
+    }
     collect(node.args["this"], inner, ctx, found, role)
 
 
@@ -278,7 +280,9 @@ def _star_argument(node: Expr, role: str, scope: Scope, ctx: Context, found: dic
             found[ref] = None
 
 
-def _function_with_star(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+def _function_with_star(
+    node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]
+) -> None:
     """`struct(*)`, `hash(*)`: every column is an argument."""
     arguments = node.args.get("expressions") or []
     for argument in reversed(arguments):

@@ -313,7 +313,7 @@ def _summarise(statements: Sequence[StatementLineage], issues: Sequence[Issue]) 
             columns.add((edge.source_table, edge.source_column))
             if edge.target_table is not None and edge.target_column is not None:
                 columns.add((edge.target_table, edge.target_column))
-    counts = {severity: 0 for severity in ("error", "warning", "info")}
+    counts = dict.fromkeys(("error", "warning", "info"), 0)
     for issue in issues:
         counts[issue.severity] += 1
     return Summary(

@@ -8,7 +8,12 @@ from sqlglot import exp
 
 from lakebed.lineage.context import Context
 
-_POSTGRES_NAMES: dict[type, str] = {exp.Case: "case", exp.Coalesce: "coalesce", exp.Exists: "exists", exp.Array: "array"}
+_POSTGRES_NAMES: dict[type, str] = {
+    exp.Case: "case",
+    exp.Coalesce: "coalesce",
+    exp.Exists: "exists",
+    exp.Array: "array",
+}
 
 
 def output_name(node: exp.Expr, position: int, ctx: Context) -> str:

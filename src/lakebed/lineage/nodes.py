@@ -65,7 +65,11 @@ class _Builder:
 
     def _column(self, owner: str, name: str, position: int | None) -> str:
         place = "" if position is None else f"#{position}"
-        key = f"column:{owner.partition(':')[2]}.{name}{place}" if owner.startswith("table:") else f"{owner}.{name}{place}"
+        key = (
+            f"column:{owner.partition(':')[2]}.{name}{place}"
+            if owner.startswith("table:")
+            else f"{owner}.{name}{place}"
+        )
         if key not in self.nodes:
             self.nodes[key] = Node(key, "column", name)
             self._edge(owner, key, "ownership", None, False)

@@ -14,7 +14,8 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as SqlglotDialect
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.parser import Parser
-from sqlglot.tokens import Token, Tokenizer, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokens import Tokenizer
 
 from lakebed.lineage.dialects import Dialect
 from lakebed.lineage.model import Span
@@ -30,7 +31,9 @@ _TYPE_OPENERS = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 MAX_TYPE_NESTING = 30
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
-_STATEMENT_WORDS = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "WITH", "TRUNCATE"})
+_STATEMENT_WORDS = frozenset(
+    {"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "WITH", "TRUNCATE"}
+)
 
 # Where a statement of a script that has lost its tokens begins again.
 _QUOTE = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|;", re.DOTALL)
@@ -102,19 +105,23 @@ class ScriptParser:
                 yield text, start, self._tokenizer.tokenize(text)
             except TokenError as error:
                 first = start + len(text) - len(text.lstrip())
-                yield text, start, Problem(f"the text cannot be split into words: {_first_line(error)}", Span(first, end))
+                yield (
+                    text,
+                    start,
+                    Problem(f"the text cannot be split into words: {_first_line(error)}", Span(first, end)),
+                )
 
     def _parse(self, tokens: list[Token], sql: str, offset: int) -> Parsed:
         span = Span(tokens[0].start + offset, tokens[-1].end + 1 + offset)
-        if tokens[0].token_type is TokenType.COMMAND and tokens[0].text.upper() == "REPLACE" and len(tokens) > 1:
+        if tokens[0].text.upper() == "REPLACE" and len(tokens) == 2:
             # MySQL's REPLACE INTO is an INSERT in all that lineage is about; sqlglot keeps it as text
-            sql, offset = f"INSERT {tokens[1].text}", offset + tokens[1].start - len("INSERT ")
+            rest = tokens[1].text
+            offset += sql.index(rest, tokens[0].end) - len("INSERT ")
+            sql = f"INSERT {rest}"
             tokens = self._tokenizer.tokenize(sql)
         word = tokens[0].text.upper()
         if (deep := _too_deep(tokens)) is not None:
-            problem = Problem(
-                "the statement is nested too deeply", Span(deep.start + offset, deep.end + 1 + offset)
-            )
+            problem = Problem("the statement is nested too deeply", Span(deep.start + offset, deep.end + 1 + offset))
             return Parsed(None, span, offset, word, problem)
         parser = self._parser
         parser.max_nodes = 1000 + NODES_PER_TOKEN * len(tokens)

@@ -235,7 +235,9 @@ def _combine(relations: list[Relation], node: exp.Expr, ctx: Context) -> Relatio
         union([own, *(doubtful(index[key]) for index in by_key if key in index)])
         for key, own in zip(first.keys, first.refs, strict=True)
     ]
-    return Relation(first.names, first.keys, refs, unknown=AllOf(first.unknown, unknowns) if unknowns else first.unknown)
+    return Relation(
+        first.names, first.keys, refs, unknown=AllOf(first.unknown, unknowns) if unknowns else first.unknown
+    )
 
 
 def _combine_by_name(relations: list[Relation]) -> Relation:
@@ -258,9 +260,7 @@ def select_from(node: exp.Expr, source: exp.Expr, env: Env, ctx: Context) -> Rel
     return _select(node, env, None, ctx, source)
 
 
-def _select(
-    node: exp.Expr, env: Env, parent: Scope | None, ctx: Context, source: exp.Expr | None = None
-) -> Relation:
+def _select(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context, source: exp.Expr | None = None) -> Relation:
     args = node.args
     defined: list[Cte] = []
     if args.get("with_") is not None:

@@ -207,11 +207,13 @@ class Relation:
         return index
 
     def renamed(self, names: list[str], keys: list[str]) -> "Relation":
-        """The same columns under other names, as an alias with a column list gives them; a shorter list renames the first.
+        """The same columns under other names, as an alias with a column list gives them; a short list renames the first.
 
         Where columns are not known, neither is which of them is the first: the new names have no sources then.
         """
         count = len(names)
         refs = self.refs if self.unknown is None else []
         refs = refs[:count] + [NO_REFS] * (count - len(refs)) + refs[count:]
-        return Relation(names + self.names[count : len(refs)], keys + self.keys[count : len(refs)], refs, doubt=self.doubt)
+        return Relation(
+            names + self.names[count : len(refs)], keys + self.keys[count : len(refs)], refs, doubt=self.doubt
+        )

@@ -141,8 +141,7 @@ def _at_level(key: str, identifier: exp.Expr, level: Scope, ctx: Context) -> Ref
     if key in level.names and level.names[key].unknown is None:
         return None
     name = ctx.spelling_of(identifier)
-    guesses = [(relation, _guess(relation, key, name)) for relation in open_relations]
-    possible = [(relation, refs) for relation, refs in guesses if refs is not None]
+    possible = [(relation, refs) for relation in open_relations if (refs := _guess(relation, key, name)) is not None]
     if not possible:
         return None
     if len(possible) == 1:
@@ -151,7 +150,7 @@ def _at_level(key: str, identifier: exp.Expr, level: Scope, ctx: Context) -> Ref
             _ambiguous(identifier, [relation], ctx)
         return refs
     _ambiguous(identifier, [relation for relation, _ in possible], ctx)
-    return doubtful(union(refs for _, refs in possible if refs is not None))
+    return doubtful(union(refs for _, refs in possible))
 
 
 def _guess(relation: Relation, key: str, name: str) -> Refs | None:
@@ -212,14 +211,18 @@ def _qualified(node: exp.Expr, identifier: exp.Expr, table: exp.Expr, scope: Sco
                 return _of_relation(relation, identifier, (), ctx)
             level = level.parent
         return _field(node, [table, identifier], scope, ctx)
-    parts = [part for part in (args.get("catalog"), db, table, identifier) if part is not None and part.args.get("this")]
+    parts = [
+        part for part in (args.get("catalog"), db, table, identifier) if part is not None and part.args.get("this")
+    ]
     return _field(node, parts, scope, ctx)
 
 
 def _field(node: exp.Expr, parts: list[exp.Expr], scope: Scope, ctx: Context) -> Refs:
     """A dotted name of which it is not clear where the table ends, the column begins and the field lies."""
     keys = [ctx.key_of(part) for part in parts]
-    table_keys = tuple(ctx.catalog.rules.table_key(part.args["this"], part.args.get("quoted") is True) for part in parts)
+    table_keys = tuple(
+        ctx.catalog.rules.table_key(part.args["this"], part.args.get("quoted") is True) for part in parts
+    )
     level: Scope | None = scope
     while level is not None:
         for length in range(len(parts) - 1, 0, -1):

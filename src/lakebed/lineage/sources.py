@@ -76,7 +76,8 @@ def source_of(item: exp.Expr, scope: Scope, ctx: Context) -> Source:
     while isinstance(item, exp.Final | exp.TableSample | exp.Paren):
         item = item.args["this"]
     alias = item.args.get("alias")
-    name, parts = "", ()
+    name = ""
+    parts: tuple[str, ...] = ()
     if isinstance(item, exp.Table):
         relation, name, parts = _table(item, scope, ctx)
     elif isinstance(item, exp.Lateral):
@@ -184,7 +185,7 @@ def add_join(join: exp.Expr, scope: Scope, ctx: Context) -> None:
 
 
 def _common_keys(scope: Scope, before: int, join: exp.Expr, ctx: Context) -> list[str]:
-    right = [relation for relation in scope.relations[before:]]
+    right = list(scope.relations[before:])
     left = scope.relations[:before]
     if any(relation.unknown is not None for relation in (*left, *right)):
         ctx.issue_once(
@@ -326,7 +327,9 @@ def _unnest(item: exp.Expr, scope: Scope, ctx: Context) -> Source:
         keys.append(ctx.column_key(field, False))
         refs.append(everything)
     unknown = Fields(everything) if element is not None else None if fields else Derived(everything)
-    return Source("" if element is None else ctx.key_of(_column_identifier(element)), Relation(names, keys, refs, unknown=unknown))
+    return Source(
+        "" if element is None else ctx.key_of(_column_identifier(element)), Relation(names, keys, refs, unknown=unknown)
+    )
 
 
 def _struct_fields(arrays: list[exp.Expr], scope: Scope, ctx: Context) -> list[str]:
@@ -375,7 +378,7 @@ def _table_function(function: exp.Expr, scope: Scope, ctx: Context, alias: exp.E
 
 
 def _function_alias(function: exp.Expr, ctx: Context) -> str:
-    name = function.args["this"] if isinstance(function, exp.Anonymous) else function.sql_name()
+    name = function.args["this"] if isinstance(function, exp.Anonymous) else function.key
     return ctx.column_key(str(name).lower(), False)
 
 
@@ -392,9 +395,10 @@ def _file_read(function: exp.Expr) -> str | None:
     """DuckDB's read_csv('x') reads a file: the file is the table."""
     if isinstance(function, exp.ReadCSV):
         name = function.args.get("this")
-    elif isinstance(function, exp.ReadParquet):
-        name = next(iter(function.args.get("expressions") or []), None)
-    elif isinstance(function, exp.Anonymous) and str(function.this).lower().startswith(("read_", "parquet_scan", "iceberg_scan", "delta_scan")):
+    elif isinstance(function, exp.ReadParquet) or (
+        isinstance(function, exp.Anonymous)
+        and str(function.this).lower().startswith(("read_", "parquet_scan", "iceberg_scan", "delta_scan"))
+    ):
         name = next(iter(function.args.get("expressions") or []), None)
     else:
         return None

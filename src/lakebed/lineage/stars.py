@@ -33,7 +33,7 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
     if relations is None:
         return _struct_star(qualifier, scope, ctx, node)
     items = _of_scope(scope) if qualifier is None else _of_relation(relations[0])
-    unknowns = [unknown for relation in relations if (unknown := relation.open) is not None]
+    unknowns = [relation.open for relation in relations if relation.open is not None]
     unknown: Unknown | None = None
     if unknowns:
         unknown = unknowns[0] if len(unknowns) == 1 else OneOf(unknowns)
@@ -135,7 +135,9 @@ def _struct_star(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: e
             ctx.stars.append("full")
             return Expansion(
                 [
-                    Item(field, ctx.column_key(field, False), tuple((t, c, (*p, field), r, a) for t, c, p, r, a in refs))
+                    Item(
+                        field, ctx.column_key(field, False), tuple((t, c, (*p, field), r, a) for t, c, p, r, a in refs)
+                    )
                     for field in fields
                 ],
                 None,

@@ -32,6 +32,6 @@ def struct_fields(text: str, parser: str) -> tuple[str, ...]:
         return ()
     while kind.this == exp.DataType.Type.ARRAY and kind.expressions:
         kind = kind.expressions[0]
-    if not isinstance(kind, exp.DataType) or kind.this != exp.DataType.Type.STRUCT:
+    if kind.this != exp.DataType.Type.STRUCT:
         return ()
     return tuple(field.name for field in kind.expressions if isinstance(field, exp.ColumnDef))

@@ -133,7 +133,9 @@ def _renamed(columns: list[Column], old: exp.Expr, new: exp.Expr, ctx: Context) 
     key = ctx.key_of(_identifier(old))
     name = _identifier(new)
     return [
-        Column(ctx.spelling_of(name), ctx.key_of(name), column.data_type, column.origin) if column.key == key else column
+        Column(ctx.spelling_of(name), ctx.key_of(name), column.data_type, column.origin)
+        if column.key == key
+        else column
         for column in columns
     ]
 

@@ -6,11 +6,11 @@ from sqlglot import exp
 
 from lakebed.lineage.catalog import Column
 from lakebed.lineage.context import Context
+from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.model import StatementLineage, TableUse
 from lakebed.lineage.query import with_ctes
 from lakebed.lineage.relations import Refs, Relation
 from lakebed.lineage.scope import Scope, Source
-from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.statements.result import Target, Written, lineage, of_relation, report_mismatch
 from lakebed.lineage.statements.select import temporary_name
 from lakebed.lineage.statements.session import not_followed
@@ -82,27 +82,24 @@ class _Maker:
         statement_type = kind or ("CREATE_VIEW" if self.kind == "view" else "CREATE_TABLE_AS")
         return [self.result(statement_type, written, names)]
 
-    def _with_list(
-        self, listed: list[exp.Expr], relation: Relation
-    ) -> tuple[list[str], list[Column], list[Written]]:
+    def _with_list(self, listed: list[exp.Expr], relation: Relation) -> tuple[list[str], list[Column], list[Written]]:
         """`CREATE VIEW v (a, b) AS ...`: names by position. MySQL's column definitions are matched by name instead."""
         ctx = self.ctx
         given = list(columns_of(listed, ctx))
         defined = [item for item in listed if isinstance(item, exp.ColumnDef) and item.args.get("kind") is not None]
         if defined and ctx.dialect.name in ("mysql", "mariadb"):
             by_key = {column.key: column for column in given}
-            extra = [
-                Column(name, key, None, "implied")
-                for name, key in zip(relation.names, relation.keys, strict=True)
-                if key not in by_key
-            ]
             written: list[Written] = [
                 (by_key[key].name if key in by_key else name, place, refs)
-                for place, (name, key, refs) in enumerate(zip(relation.names, relation.keys, relation.refs, strict=True))
+                for place, (name, key, refs) in enumerate(
+                    zip(relation.names, relation.keys, relation.refs, strict=True)
+                )
             ]
             columns = [column for column in given if column.key not in set(relation.keys)]
-            columns += [by_key.get(key, Column(name, key)) for name, key in zip(relation.names, relation.keys, strict=True)]
-            return [name for name, _, _ in written], columns if not extra else columns, written
+            columns += [
+                by_key.get(key, Column(name, key)) for name, key in zip(relation.names, relation.keys, strict=True)
+            ]
+            return [name for name, _, _ in written], columns, written
         relation = relation.renamed([column.name for column in given], [column.key for column in given])
         columns = given + [
             Column(name, ctx.column_key(name, True), None, "implied") for name in relation.names[len(given) :]
@@ -186,9 +183,7 @@ class _Maker:
     def result(self, kind: str, written: list[Written], outputs: Sequence[str]) -> StatementLineage:
         known = self.ctx.find_table(self.target.parts)
         use = TableUse(self.name, self.kind, known.origin if known is not None else "unknown")
-        return lineage(
-            self.ctx, kind, self.name, written, outputs=outputs, target_use=use, target_kind=self.kind
-        )
+        return lineage(self.ctx, kind, self.name, written, outputs=outputs, target_use=use, target_kind=self.kind)
 
 
 def columns_of(listed: list[exp.Expr], ctx: Context, *, definitions_only: bool = False) -> Iterator[Column]:

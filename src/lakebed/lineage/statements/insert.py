@@ -89,7 +89,9 @@ def _into_place(node: exp.Expr, env: Env, ctx: Context) -> list[StatementLineage
     return [lineage(ctx, "INSERT", name, written, outputs=relation.names, target_use=use)]
 
 
-def _mapped(node: exp.Expr, target: Target, listed: list[exp.Expr], relation: Relation, ctx: Context) -> StatementLineage:
+def _mapped(
+    node: exp.Expr, target: Target, listed: list[exp.Expr], relation: Relation, ctx: Context
+) -> StatementLineage:
     if not target.known:
         ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
     by_name = bool(node.args.get("by_name"))

@@ -65,7 +65,7 @@ def _action(then: exp.Expr | None, target: Target, source: Source, scope: Scope,
 def _insert(then: exp.Expr, target: Target, source: Source, scope: Scope, ctx: Context) -> list[Written]:
     columns, values = then.args.get("this"), then.args.get("expression")
     row = isinstance(columns, exp.Var) and columns.name.upper() == "ROW"
-    if columns is None and values is None or isinstance(columns, exp.Star) or row:
+    if (columns is None and values is None) or isinstance(columns, exp.Star) or row:
         return _star(target, source.relation, ctx, then, by_position=row)
     if isinstance(values, exp.Var) and values.name.upper() == "ROW":
         return _star(target, source.relation, ctx, then, by_position=True)
@@ -136,7 +136,8 @@ def _star(target: Target, source: Relation, ctx: Context, node: exp.Expr, *, by_
 
 def _message(source: Relation, ctx: Context) -> str:
     tables = source.open.tables() if source.open is not None else ()
-    return f"the star of this MERGE cannot be expanded fully: the columns of {', '.join(tables) or 'the source'} are not known"
+    whose = ", ".join(tables) or "the source"
+    return f"the star of this MERGE cannot be expanded fully: the columns of {whose} are not known"
 
 
 def _by_name(relation: Relation, name: exp.Expr, ctx: Context) -> Refs:

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from lakebed.lineage.catalog import Column, Mismatch, Part
 from lakebed.lineage.context import Context
-from lakebed.lineage.model import ColumnEdge, StatementLineage, TableEdge, TableUse
+from lakebed.lineage.model import ColumnEdge, ResolutionSource, StatementLineage, TableEdge, TableUse
 from lakebed.lineage.relations import Refs, Relation, UnknownTable
 from lakebed.lineage.sources import table_parts
 
@@ -29,11 +29,11 @@ class Target:
             self.name = table.name
             self.kind = table.kind
             self.relation = table.relation(ctx.catalog.rules)
-            self.resolution = table.origin
+            self.resolution: ResolutionSource = table.origin
         else:
             self.name = ctx.catalog.name_of(self.parts) if self.parts else ""
             self.relation = Relation([], [], [], unknown=UnknownTable(self.name), table=self.name)
-            self.resolution = None
+            self.resolution = "unknown"
 
     def spelled(self, identifier: exp.Expr, ctx: Context) -> str:
         """A column of the target as the schema spells it, or as written where it is not known."""
@@ -109,12 +109,14 @@ def of_relation(relation: Relation, names: Sequence[str] | None = None) -> list[
     """A query's columns as what is written, under their own or other names."""
     return [
         (name, place, refs)
-        for place, (name, refs) in enumerate(zip(names if names is not None else relation.names, relation.refs, strict=False))
+        for place, (name, refs) in enumerate(
+            zip(names if names is not None else relation.names, relation.refs, strict=False)
+        )
     ]
 
 
 def target_use(target: Target) -> TableUse:
-    return TableUse(target.name, target.kind, target.resolution or "unknown")
+    return TableUse(target.name, target.kind, target.resolution)
 
 
 def declared(relation: Relation, names: Sequence[str], ctx: Context) -> list[Column]:

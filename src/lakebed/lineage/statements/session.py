@@ -4,7 +4,7 @@ import re
 
 from sqlglot import exp
 
-from lakebed.lineage.catalog import Part
+from lakebed.lineage.catalog import Column, Part
 from lakebed.lineage.context import Context
 from lakebed.lineage.model import StatementLineage, TableUse
 from lakebed.lineage.sources import table_parts
@@ -32,10 +32,12 @@ _WITHOUT_LINEAGE = (
     exp.Semicolon,
 )
 _COMMANDS_WITHOUT_LINEAGE = frozenset(
-    """SHOW EXPLAIN SET GRANT REVOKE OPTIMIZE VACUUM ANALYZE REFRESH MSCK CALL USE RESET BEGIN START COMMIT ROLLBACK
-    SAVEPOINT RELEASE PRAGMA INSTALL LOAD CHECKPOINT COMMENT DESCRIBE DESC LIST PUT GET REMOVE ADD CLEAR FLUSH LOCK
-    UNLOCK CHECK EXECUTE EXEC DECLARE FETCH CLOSE OPEN DEALLOCATE PREPARE DISCARD LISTEN NOTIFY REINDEX CLUSTER GO PRINT
-    RETURN KILL SYSTEM FORMAT""".split()
+    (
+        "SHOW EXPLAIN SET GRANT REVOKE OPTIMIZE VACUUM ANALYZE REFRESH MSCK CALL USE RESET BEGIN START COMMIT ROLLBACK "
+        "SAVEPOINT RELEASE PRAGMA INSTALL LOAD CHECKPOINT COMMENT DESCRIBE DESC LIST PUT GET REMOVE ADD CLEAR FLUSH LOCK "
+        "UNLOCK CHECK EXECUTE EXEC DECLARE FETCH CLOSE OPEN DEALLOCATE PREPARE DISCARD LISTEN NOTIFY REINDEX CLUSTER GO "
+        "PRINT RETURN KILL SYSTEM FORMAT"
+    ).split()  # noqa: SIM905 - a list of words reads better as words
 )
 _RENAME_TABLE = re.compile(r"\s*table\s+(?P<pairs>.+)", re.IGNORECASE | re.DOTALL)
 
@@ -82,7 +84,7 @@ def command(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
 
 
 def _parts(text: str) -> list[Part]:
-    return [Part(part.strip("`\"[] "), False) for part in text.strip().split(".")]
+    return [Part(part.strip('`"[] '), False) for part in text.strip().split(".")]
 
 
 def execute(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
@@ -91,7 +93,7 @@ def execute(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     procedure = node.args.get("this")
     if isinstance(procedure, exp.Table) and procedure.name.lower() == "sp_rename" and len(arguments) >= 2:
         old = _parts(arguments[0])
-        if len(arguments) > 2 and arguments[2].upper() == "COLUMN" or ctx.find_table(old) is None and len(old) > 1:
+        if (len(arguments) > 2 and arguments[2].upper() == "COLUMN") or (ctx.find_table(old) is None and len(old) > 1):
             _rename_column(old, arguments[1], ctx)
         else:
             ctx.catalog.rename(old, _parts(arguments[1]), ctx.index)
@@ -104,8 +106,6 @@ def _rename_column(old: list[Part], new: str, ctx: Context) -> None:
     if table is None:
         return
     key = ctx.column_key(old[-1].text, False)
-    from lakebed.lineage.catalog import Column
-
     columns = [
         Column(new, ctx.column_key(new, False), column.data_type, column.origin) if column.key == key else column
         for column in table.columns

@@ -39,9 +39,7 @@ def update(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     where = node.args.get("where")
     if where is not None:
         predicate(where.args["this"], scope, ctx, "filter")
-    return [
-        lineage(ctx, "UPDATE", target.name, written, target_use=target_use(target), target_kind=target.kind)
-    ]
+    return [lineage(ctx, "UPDATE", target.name, written, target_use=target_use(target), target_kind=target.kind)]
 
 
 def add_target(target: Target, table: exp.Expr, scope: Scope, ctx: Context) -> None:
@@ -128,7 +126,7 @@ def _name(column: exp.Expr, target: Target, ctx: Context) -> str:
         return column.name
     # `addr.city = ...` writes a field of the column addr
     qualifier = column.args.get("table") if isinstance(column, exp.Column) else None
-    if qualifier is not None and ctx.key_of(qualifier) in target.relation.by_key:
-        if ctx.key_of(identifier) not in target.relation.by_key:
-            identifier = qualifier
+    known = target.relation.by_key
+    if qualifier is not None and ctx.key_of(qualifier) in known and ctx.key_of(identifier) not in known:
+        identifier = qualifier
     return target.spelled(identifier, ctx)
