@@ -101,7 +101,13 @@ class Analyzer:
 
     def result(self) -> AnalyzeResult:
         """What was found in all scripts so far."""
-        return AnalyzeResult(tuple(self._statements), tuple(self._issues), self.catalog.resolved(), self.dialect.name)
+        return AnalyzeResult(
+            statements=tuple(self._statements),
+            issues=tuple(self._issues),
+            dialect=self.dialect.name,
+            catalog_tables=self.catalog.tables(),
+            updated_at=self.catalog.updated_at,
+        )
 
 
 def _empty(kind: str, ctx: Context) -> StatementLineage:

@@ -5,127 +5,20 @@ contradictions are reported, but not used. With `merge_columns` the columns that
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 from lakebed.errors import LineageError
 from lakebed.lineage.dialects import Dialect
-from lakebed.lineage.model import Origin, ResolvedColumn, ResolvedSchema, ResolvedTable
-from lakebed.lineage.names import NameRules, name_rules
-from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
+from lakebed.lineage.names import name_rules
+from lakebed.lineage.request import ImportedTable, imported_tables, text
+from lakebed.lineage.tables import Column, Part, Table
 from lakebed.lineage.types import same_type
 
 # A dotted name, its parts folded: ("app", "orders").
 TableKey = tuple[str, ...]
-
-
-class Part(NamedTuple):
-    """One part of a dotted name as it was written."""
-
-    text: str
-    quoted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table in the catalog."""
-
-    name: str
-    key: str
-    data_type: str | None = None
-    origin: Origin = "imported"
-
-
-class Table:
-    """A table or view of the catalog; never changed, only replaced."""
-
-    __slots__ = (
-        "_relation",
-        "columns",
-        "complete",
-        "kind",
-        "mismatch",
-        "origin",
-        "parts",
-        "statement_index",
-        "temporary",
-    )
-
-    def __init__(
-        self,
-        parts: tuple[str, ...],
-        columns: tuple[Column, ...],
-        origin: Origin,
-        *,
-        kind: str = "table",
-        statement_index: int | None = None,
-        temporary: bool = False,
-        complete: bool = True,
-        mismatch: bool = False,
-    ) -> None:
-        self.parts = parts
-        self.columns = columns
-        self.origin = origin
-        self.kind = kind
-        self.statement_index = statement_index
-        self.temporary = temporary
-        # false where a star of its definition could not be expanded, or an imported table came without columns
-        self.complete = complete
-        self.mismatch = mismatch
-        self._relation: Relation | None = None
-
-    @property
-    def name(self) -> str:
-        return ".".join(self.parts)
-
-    def relation(self, rules: NameRules) -> Relation:
-        """The table as something to read from."""
-        if self._relation is None:
-            name = self.name
-            refs: list[Refs] = []
-            folded: dict[str, Refs] = {}
-            for column in self.columns:
-                ref: Ref = (name, column.name, (), "value", False)
-                refs.append((ref,))
-                # an imported spelling counts as quoted and as unquoted: exports of catalogs do not say which it was
-                other = rules.column_key(column.name, False)
-                if other != column.key:
-                    folded[other] = (ref,)
-            self._relation = Relation(
-                [column.name for column in self.columns],
-                [column.key for column in self.columns],
-                refs,
-                unknown=None if self.complete else UnknownTable(name),
-                table=name,
-                doubt=self.mismatch,
-                types={column.key: column.data_type for column in self.columns if column.data_type},
-                folded=folded or None,
-            )
-        return self._relation
-
-    def with_columns(self, columns: tuple[Column, ...], *, mismatch: bool | None = None) -> "Table":
-        return Table(
-            self.parts,
-            columns,
-            self.origin,
-            kind=self.kind,
-            statement_index=self.statement_index,
-            temporary=self.temporary,
-            complete=self.complete,
-            mismatch=self.mismatch if mismatch is None else mismatch,
-        )
-
-    def renamed(self, parts: tuple[str, ...]) -> "Table":
-        return Table(
-            parts,
-            self.columns,
-            self.origin,
-            kind=self.kind,
-            statement_index=self.statement_index,
-            temporary=self.temporary,
-            complete=self.complete,
-        )
 
 
 class Mismatch(NamedTuple):
@@ -153,11 +46,11 @@ class Catalog:
     ) -> None:
         request = schema or {}
         self.dialect = dialect
-        self.rules = name_rules(dialect, _text(request, "caseSensitivity"))
+        self.rules = name_rules(dialect, text(request, "caseSensitivity"))
         self.allow_implied = allow_implied and request.get("allowImplied", True) is not False
         self.merge_columns = merge_columns
-        self.default_catalog = _text(request, "defaultCatalog")
-        self.default_schema = _text(request, "defaultSchema")
+        self.default_catalog = text(request, "defaultCatalog")
+        self.default_schema = text(request, "defaultSchema")
         self.search_path = tuple(self._namespaces(request))
         self.updated_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._imported: dict[TableKey, Table] = {}
@@ -182,8 +75,8 @@ class Catalog:
             if isinstance(hint, str):
                 yield tuple(self.rules.table_key(text, False) for text in hint.split("."))
             elif isinstance(hint, Mapping):
-                parts = [part for part in (_text(hint, "catalog"), _text(hint, "schema")) if part]
-                yield tuple(self.rules.table_key(text, False) for text in parts)
+                parts = [part for part in (text(hint, "catalog"), text(hint, "schema")) if part]
+                yield tuple(self.rules.table_key(part, False) for part in parts)
             else:
                 raise LineageError(f"schema.searchPath holds {hint!r}", remedy='Give [{"schema": "app"}, ...].')
 
@@ -250,23 +143,25 @@ class Catalog:
                 return table
         return None
 
-    def _import(self, table: ResolvedTable) -> None:
-        spelled = tuple(part for part in (table.catalog, table.schema, table.name) if part)
-        columns = tuple(
+    def _import(self, table: ImportedTable) -> None:
+        entry = Table(table.parts, partial(self._read_columns, table), "imported", complete=table.complete)
+        fold = self.rules.table_key
+        folded = tuple([fold(part, False) for part in table.parts])
+        self._by_last.setdefault(folded[-1], entry.name)
+        self._imported[tuple([fold(part, True) for part in table.parts])] = entry
+        self._imported.setdefault(folded, entry)
+
+    def _read_columns(self, table: ImportedTable) -> tuple[Column, ...]:
+        key = self.rules.column_key
+        return tuple(
             Column(
                 column.name,
-                self.rules.column_key(column.name, True),
+                key(column.name, True),
                 column.data_type,
                 "implied" if column.origin == "implied" and self.merge_columns else "imported",
             )
-            for column in table.columns
+            for column in table.read_columns()
         )
-        entry = Table(spelled, columns, "imported", complete=bool(columns) and table.complete)
-        exact = tuple(self.rules.table_key(part, True) for part in spelled)
-        folded = tuple(self.rules.table_key(part, False) for part in spelled)
-        self._by_last.setdefault(folded[-1], entry.name)
-        self._imported[exact] = entry
-        self._imported.setdefault(folded, entry)
 
     def declare(
         self,
@@ -393,68 +288,6 @@ class Catalog:
         self._implied[self._implied_key(one)] = two.renamed(one.parts)
         self._implied[self._implied_key(two)] = one.renamed(two.parts)
 
-    def resolved(self) -> ResolvedSchema:
-        """Every table known at the end of the analysis."""
-        tables = dict.fromkeys([*self._imported.values(), *self._implied.values()])
-        return ResolvedSchema(tuple(self._resolved(table) for table in tables))
-
-    def _resolved(self, table: Table) -> ResolvedTable:
-        *namespace, name = table.parts
-        return ResolvedTable(
-            catalog=namespace[-2] if len(namespace) > 1 else None,
-            schema=namespace[-1] if namespace else None,
-            name=name,
-            columns=tuple(
-                ResolvedColumn(column.name, column.data_type, "implied" if table.origin == "implied" else column.origin)
-                for column in table.columns
-            ),
-            origin=table.origin,
-            updated_at=self.updated_at,
-            source_statement_index=table.statement_index,
-            temporary=table.temporary,
-            complete=table.complete,
-        )
-
-
-def imported_tables(request: Mapping[str, object]) -> Iterator[ResolvedTable]:
-    """The tables of a request's schema, each checked for its shape."""
-    tables = request.get("tables") or []
-    if not isinstance(tables, list | tuple):
-        raise LineageError("schema.tables is not a list", remedy='Give [{"name": "t", "columns": [...]}, ...].')
-    for number, table in enumerate(tables):
-        if not isinstance(table, Mapping) or not _text(table, "name"):
-            raise LineageError(
-                f"schema.tables[{number}] has no name", remedy='A table is {"name": ..., "columns": [{"name": ...}]}.'
-            )
-        yield ResolvedTable(
-            catalog=_text(table, "catalog"),
-            schema=_text(table, "schema"),
-            name=str(table["name"]),
-            columns=tuple(_columns(table, f"schema.tables[{number}].columns")),
-            origin="imported",
-            updated_at="",
-            complete=table.get("complete", True) is not False,
-        )
-
-
-def _columns(table: Mapping[str, object], where: str) -> Iterator[ResolvedColumn]:
-    columns = table.get("columns") or []
-    if not isinstance(columns, list | tuple):
-        raise LineageError(f"{where} is not a list", remedy='Give [{"name": "id", "dataType": "int"}, ...].')
-    for column in columns:
-        if isinstance(column, str):
-            yield ResolvedColumn(column)
-        elif isinstance(column, Mapping) and _text(column, "name"):
-            origin: Origin | None = "implied" if column.get("origin") == "implied" else None
-            yield ResolvedColumn(str(column["name"]), _text(column, "dataType"), origin)
-        else:
-            raise LineageError(f"{where} holds {column!r}", remedy='A column is {"name": ..., "dataType": ...}.')
-
-
-def _text(mapping: Mapping[str, object], name: str) -> str | None:
-    value = mapping.get(name)
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str):
-        raise LineageError(f"schema: {name} is {value!r}, which is not text", remedy="Give it as a string.")
-    return value
+    def tables(self) -> tuple[Table, ...]:
+        """Every table known now, imported ones first."""
+        return tuple(dict.fromkeys([*self._imported.values(), *self._implied.values()]))

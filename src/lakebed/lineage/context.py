@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from lakebed.lineage.catalog import Catalog, Part, Table
+from lakebed.lineage.catalog import Catalog
 from lakebed.lineage.dialects import Dialect
 from lakebed.lineage.model import Issue, ResolutionSource, Severity, Span, StarExpansion, TableUse
 from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
+from lakebed.lineage.tables import Part, Table
 
 if TYPE_CHECKING:
     from lakebed.lineage.scope import Cte, Scope

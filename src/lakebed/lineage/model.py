@@ -5,9 +5,12 @@ dataclasses because a script of ten thousand statements has millions of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from lakebed.lineage.tables import Table
 
 Role = Literal["value", "conditional", "window", "filter", "join"]
 Severity = Literal["error", "warning", "info"]
@@ -279,14 +282,21 @@ class AnalyzeResult:
 
     statements: tuple[StatementLineage, ...]
     issues: tuple[Issue, ...]
-    resolved_schema: ResolvedSchema
-    dialect: str = "spark"
+    dialect: str
+    # the catalog's tables at the end; turned into `resolved_schema` when somebody looks
+    catalog_tables: "tuple[Table, ...]" = field(repr=False)
+    updated_at: str
 
     @cached_property
     def global_lineage(self) -> NodesAndEdges:
         from lakebed.lineage.nodes import global_graph
 
         return global_graph(self.statements)
+
+    @cached_property
+    def resolved_schema(self) -> ResolvedSchema:
+        """The schema that was used, imported and implied."""
+        return ResolvedSchema(tuple(table.resolved(self.updated_at) for table in self.catalog_tables))
 
     @cached_property
     def summary(self) -> Summary:

@@ -207,7 +207,7 @@ class Relation:
         return index
 
     def renamed(self, names: list[str], keys: list[str]) -> "Relation":
-        """The same columns under other names, as an alias with a column list gives them; a short list renames the first.
+        """The same columns under other names, as an alias with a column list gives them.
 
         Where columns are not known, neither is which of them is the first: the new names have no sources then.
         """

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from lakebed.lineage.catalog import Part
 from lakebed.lineage.context import HINT_SCHEMA, Context
 from lakebed.lineage.expressions import collect, predicate, refs_of
 from lakebed.lineage.pivots import pivoted
 from lakebed.lineage.relations import NO_REFS, Derived, Fields, Ref, Refs, Relation, union
 from lakebed.lineage.scope import Cte, Scope, Source
+from lakebed.lineage.tables import Part
 from lakebed.lineage.types import struct_fields
 
 _FLATTEN = ("SEQ", "KEY", "PATH", "INDEX", "VALUE", "THIS")

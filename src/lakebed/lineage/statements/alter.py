@@ -2,11 +2,11 @@
 
 from sqlglot import exp
 
-from lakebed.lineage.catalog import Column
 from lakebed.lineage.context import Context
 from lakebed.lineage.model import StatementLineage
 from lakebed.lineage.sources import table_parts
 from lakebed.lineage.statements.result import Target, lineage, report_mismatch, target_use
+from lakebed.lineage.tables import Column
 
 
 def drop(node: exp.Expr, ctx: Context) -> list[StatementLineage]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from lakebed.lineage.catalog import Column
 from lakebed.lineage.context import Context
 from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.model import StatementLineage, TableUse
@@ -14,6 +13,7 @@ from lakebed.lineage.scope import Scope, Source
 from lakebed.lineage.statements.result import Target, Written, lineage, of_relation, report_mismatch
 from lakebed.lineage.statements.select import temporary_name
 from lakebed.lineage.statements.session import not_followed
+from lakebed.lineage.tables import Column
 
 _RELATIONS = frozenset({"TABLE", "VIEW", "MATERIALIZED VIEW", "DYNAMIC TABLE", "TRANSIENT TABLE", "STREAMING TABLE"})
 

@@ -4,11 +4,11 @@ import re
 
 from sqlglot import exp
 
-from lakebed.lineage.catalog import Column, Part
 from lakebed.lineage.context import Context
 from lakebed.lineage.model import StatementLineage, TableUse
 from lakebed.lineage.sources import table_parts
 from lakebed.lineage.statements.result import Target, Written, lineage, of_relation, target_use
+from lakebed.lineage.tables import Column, Part
 
 # Statements that read and write no columns: nothing is lost by passing over them.
 _WITHOUT_LINEAGE = (
@@ -31,14 +31,16 @@ _WITHOUT_LINEAGE = (
     exp.Summarize,
     exp.Semicolon,
 )
-_COMMANDS_WITHOUT_LINEAGE = frozenset(
-    (
-        "SHOW EXPLAIN SET GRANT REVOKE OPTIMIZE VACUUM ANALYZE REFRESH MSCK CALL USE RESET BEGIN START COMMIT ROLLBACK "
-        "SAVEPOINT RELEASE PRAGMA INSTALL LOAD CHECKPOINT COMMENT DESCRIBE DESC LIST PUT GET REMOVE ADD CLEAR FLUSH LOCK "
-        "UNLOCK CHECK EXECUTE EXEC DECLARE FETCH CLOSE OPEN DEALLOCATE PREPARE DISCARD LISTEN NOTIFY REINDEX CLUSTER GO "
-        "PRINT RETURN KILL SYSTEM FORMAT"
-    ).split()  # noqa: SIM905 - a list of words reads better as words
-)
+# fmt: off
+_COMMANDS_WITHOUT_LINEAGE = frozenset({
+    "SHOW", "EXPLAIN", "SET", "GRANT", "REVOKE", "OPTIMIZE", "VACUUM", "ANALYZE", "REFRESH", "MSCK", "CALL",
+    "USE", "RESET", "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "PRAGMA", "INSTALL",
+    "LOAD", "CHECKPOINT", "COMMENT", "DESCRIBE", "DESC", "LIST", "PUT", "GET", "REMOVE", "ADD", "CLEAR",
+    "FLUSH", "LOCK", "UNLOCK", "CHECK", "EXECUTE", "EXEC", "DECLARE", "FETCH", "CLOSE", "OPEN", "DEALLOCATE",
+    "PREPARE", "DISCARD", "LISTEN", "NOTIFY", "REINDEX", "CLUSTER", "GO", "PRINT", "RETURN", "KILL", "SYSTEM",
+    "FORMAT",
+})
+# fmt: on
 _RENAME_TABLE = re.compile(r"\s*table\s+(?P<pairs>.+)", re.IGNORECASE | re.DOTALL)
 
 
