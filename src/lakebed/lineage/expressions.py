@@ -221,6 +221,13 @@ def _count(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, foun
         _push(stack, value, role)
 
 
+def _grouping(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """GROUPING(a) says which grouping set a row belongs to, and nothing about the values of a."""
+    for value in (node.args.get("this"), *(node.args.get("expressions") or [])):
+        if isinstance(value, Expr):
+            check(value, scope, ctx)
+
+
 def _comprehension(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
     """`[x + a for x in list if x > b]`: x is the list's element."""
     variable = node.args.get("expression")
@@ -335,6 +342,8 @@ _BY_CLASS: dict[type, Rule | None] = {
     exp.Query: _subquery,
     exp.Exists: _exists,
     exp.Count: _count,
+    exp.Grouping: _grouping,
+    exp.GroupingId: _grouping,
     exp.Comprehension: _comprehension,
     exp.Dot: _dot,
     exp.PropertyEQ: _property,
