@@ -1,0 +1,101 @@
+"""An Iceberg table for a reader in this process, and the exact sums that a load is checked against."""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, localcontext
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.schema import Schema as IcebergSchema
+from pyiceberg.schema import index_by_id
+from pyiceberg.table import Table
+
+from lakebed.model import Slice, Totals
+from lakebed.targets.iceberg_schema import physical_schema
+from lakebed.targets.iceberg_state import current_files
+
+# More digits than a sum of DECIMAL(38,18) over any number of rows can have.
+SUM_DIGITS = 100
+
+
+def read(table: Table, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
+    """The table as a lazy pyarrow Dataset where its files can be read by name, else as a Table in memory.
+
+    Names do not suffice once a column was renamed or dropped and added again, or rows were deleted beside the files;
+    Iceberg's field ids then decide, through PyIceberg.
+    """
+    tasks = current_files(table)
+    selected = _selected(table.schema(), columns)
+    if tasks and not any(task.delete_files for task in tasks) and names_are_stable(table):
+        schema = pa.schema([field.remove_metadata() for field in physical_schema(selected)])
+        io = table.io
+        if isinstance(io, PyArrowFileIO):
+            scheme, netloc, _ = io.parse_location(tasks[0].file.file_path)
+            paths = [io.parse_location(task.file.file_path)[2] for task in tasks]
+            return pads.dataset(paths, schema=schema, format="parquet", filesystem=io.fs_by_scheme(scheme, netloc))
+    fields = ("*",) if columns is None else tuple(columns)
+    scan = table.scan(selected_fields=fields, case_sensitive=False)
+    return scan.to_arrow().cast(_plain(physical_schema(scan.projection())))
+
+
+def _selected(schema: IcebergSchema, columns: Sequence[str] | None) -> IcebergSchema:
+    return schema if columns is None else schema.select(*columns, case_sensitive=False)
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.remove_metadata() for field in schema])
+
+
+def names_are_stable(table: Table) -> bool:
+    """In every schema that the table ever had, a field id had one full name, and a name one field id."""
+    name_of: dict[int, str] = {}
+    id_of: dict[str, int] = {}
+    for schema in table.schemas().values():
+        for field_id in index_by_id(schema):
+            name = str(schema.find_column_name(field_id))
+            if name_of.setdefault(field_id, name) != name or id_of.setdefault(name, field_id) != field_id:
+                return False
+    return True
+
+
+def totals(table: Table, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    """Rows and exact sums of the committed table, deletes of other writers applied."""
+    rows = 0
+    sums = {name: Decimal(0) for name in columns}
+    by_currency: dict[str, dict[str, Decimal]] = {}
+    with localcontext() as context:
+        context.prec = SUM_DIGITS
+        for batch in _batches(table, slice_, (*columns, *([currency] if currency else ()))):
+            rows += batch.num_rows
+            for name in columns:
+                sums[name] += _sum(batch[name])
+            for code in batch[currency].unique().to_pylist() if currency else ():
+                if code is None:
+                    continue
+                of_code = batch.filter(pc.equal(batch[currency], code))
+                known = by_currency.setdefault(code, {name: Decimal(0) for name in columns})
+                for name in columns:
+                    known[name] += _sum(of_code[name])
+    return Totals(rows, sums, by_currency)
+
+
+def _batches(table: Table, slice_: Slice | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    condition: BooleanExpression = AlwaysTrue()
+    for name, value in (slice_.values if slice_ else {}).items():
+        condition = And(condition, EqualTo(name, value))  # type: ignore[call-arg, arg-type]
+    # Without any column there would be no rows to count.
+    fields = tuple(dict.fromkeys(columns)) or (table.schema().fields[0].name,)
+    yield from table.scan(row_filter=condition, selected_fields=fields, case_sensitive=False).to_arrow_batch_reader()
+
+
+def _sum(values: pa.Array) -> Decimal:
+    """The exact sum; binary floating point is added by its shortest text, as it was written."""
+    if pa.types.is_decimal(values.type):
+        total = pc.sum(values.cast(pa.decimal256(76, values.type.scale))).as_py()
+        return Decimal(0) if total is None else total
+    if pa.types.is_floating(values.type):
+        return sum((Decimal(repr(value)) for value in values.drop_null().to_pylist()), Decimal(0))
+    total = pc.sum(values).as_py()
+    return Decimal(total or 0)
