@@ -8,11 +8,16 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.dataset as pads
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError
+from pyiceberg.exceptions import (
+    BadRequestError,
+    CommitFailedException,
+    NamespaceAlreadyExistsError,
+    TableAlreadyExistsError,
+)
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
 
-from lakebed.errors import ConcurrentModification, ConfigError, NotFound, TargetError
+from lakebed.errors import ConcurrentModification, ConfigError, NotFound
 from lakebed.model import RESERVED_COLUMNS, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
@@ -24,7 +29,7 @@ from lakebed.targets.iceberg_deletes import fold_deletes
 from lakebed.targets.iceberg_read import read, totals
 from lakebed.targets.iceberg_schema import evolve, new_table_schema, partition_spec, physical_schema
 from lakebed.targets.iceberg_slices import affected
-from lakebed.targets.iceberg_state import absent, by_uri, require_writable, table_state, version
+from lakebed.targets.iceberg_state import ABSENT, absent, by_uri, require_writable, table_state, version
 
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
 
@@ -114,6 +119,11 @@ class IcebergTarget:
                 )
             except TableAlreadyExistsError as quicker:
                 raise ConcurrentModification(f"{self.name} was created by another process just now") from quicker
+            except BadRequestError:
+                # S3 Tables cannot stage a creation: there an empty table is made first, and the rows are its commit.
+                return self.catalog.create_table(
+                    self.identifier, schema, partition_spec=spec, properties=TABLE_PROPERTIES
+                )
         self._creations[identifier] = creation
         return creation._table
 
@@ -136,10 +146,9 @@ class IcebergTarget:
 
     def _create(self, staging: Staging, change: Change) -> Table:
         if staging.id not in self._creations:
-            table = self.table()
-            if table is not None and landed(table.metadata, staging):
-                return table
-            raise TargetError(f"the staging {staging.id} was not opened here", remedy="Stage, write and commit again.")
+            made_empty = self.existing_table()
+            planned_on = version(made_empty.metadata) if made_empty.current_snapshot() is None else ABSENT
+            return commit(made_empty, {}, planned_on, staging, change)
         creation = self._creations[staging.id]
         write_snapshot(creation, creation._table, staging, change)
         try:

@@ -61,7 +61,7 @@ def evolve(transaction: Transaction, plan: EvolutionPlan) -> IcebergSchema:
     bear, and ColumnDropRefused where a field id would be lost.
     """
     before = transaction.table_metadata.schema()
-    if plan.adds or plan.widenings or plan.relaxations:
+    if not plan.creates and plan.changes_schema:
         with transaction.update_schema(case_sensitive=False) as update:
             for relaxation in plan.relaxations:
                 update.make_column_optional(relaxation.path)
