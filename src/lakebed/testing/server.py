@@ -48,7 +48,6 @@ class S3Server:
             region=self.region,
             access_key_id=self.access_key,
             secret_access_key=self.secret_key,
-            allow_http=True,
         )
 
     @property
