@@ -20,7 +20,7 @@ NOVEMBER = Slice("111122223333", "report", "2026-11")
 
 
 def open_table(workdir: Path, name: str = "billing.costs", **catalog: str) -> IcebergTarget:
-    *namespace, table = name.split(".")
+    namespace, _, table = name.rpartition(".")
     return IcebergTarget(namespace, table, CatalogSettings.for_workdir(workdir, properties=catalog or None))
 
 

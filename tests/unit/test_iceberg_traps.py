@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from iceberg_tables import load, open_table, plan, rows_of, write
 from pyiceberg.schema import Schema as IcebergSchema
-from pyiceberg.types import IntegerType, LongType, NestedField, StringType
+from pyiceberg.types import LongType, NestedField, StringType
 
 from lakebed.errors import (
     AmbiguousColumnCase,

@@ -25,11 +25,12 @@ from lakebed.storage import Storage
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
 from lakebed.targets.iceberg_catalog import CatalogSettings
 from lakebed.targets.iceberg_commit import commit, landed, write_snapshot
-from lakebed.targets.iceberg_deletes import fold_deletes
-from lakebed.targets.iceberg_read import read, totals
+from lakebed.targets.iceberg_read import read, scan_plan, totals
 from lakebed.targets.iceberg_schema import evolve, new_table_schema, partition_spec, physical_schema
+from lakebed.targets.iceberg_settle import settle
 from lakebed.targets.iceberg_slices import affected
 from lakebed.targets.iceberg_state import ABSENT, absent, by_uri, require_writable, table_state, version
+from lakebed.targets.scan import ScanPlan
 
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
 
@@ -45,10 +46,10 @@ TABLE_PROPERTIES = {
 class IcebergTarget:
     """One Iceberg table. Opening it touches nothing; the catalog is connected to when it is first needed."""
 
-    def __init__(self, namespace: Sequence[str], table: str, catalog: CatalogSettings) -> None:
-        if not namespace or not all(namespace) or not table:
+    def __init__(self, namespace: str, table: str, catalog: CatalogSettings) -> None:
+        if not table or not all(namespace.split(".")):
             raise ConfigError("an Iceberg table is written iceberg:NAMESPACE.TABLE")
-        self.identifier = (*namespace, table)
+        self.identifier = (*namespace.split("."), table)
         self.settings = catalog
         self._creations: dict[str, CreateTableTransaction] = {}
 
@@ -97,10 +98,10 @@ class IcebergTarget:
             table = self.existing_table()
             require_writable(table)
             self._require_unmoved(table, state)
-            if fold_deletes(table):
-                # Engines read data files as they are, so rows that others deleted beside them must be gone for good.
+            if settled := settle(table):
                 raise ConcurrentModification(
-                    f"rows of {self.name} that another writer had marked as deleted were removed from its files",
+                    f"another writer had deleted rows or renamed columns of {self.name}: {settled} of its files were "
+                    "written anew, which changes no row",
                     remedy="Plan again on the table as it is now.",
                 )
             schema, partitions = evolve(table.transaction(), evolution), state.partition_by
@@ -179,3 +180,7 @@ class IcebergTarget:
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
         return read(self.existing_table(), columns)
+
+    def scan_plan(self) -> ScanPlan:
+        """The table's files for engines that read them themselves."""
+        return scan_plan(self.existing_table())

@@ -8,13 +8,16 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo
 from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.manifest import FileFormat
 from pyiceberg.schema import Schema as IcebergSchema
-from pyiceberg.schema import index_by_id
 from pyiceberg.table import Table
 
+from lakebed.errors import TargetError
 from lakebed.model import Slice, Totals
-from lakebed.targets.iceberg_schema import physical_schema
-from lakebed.targets.iceberg_state import current_files
+from lakebed.targets.iceberg_schema import physical_schema, table_schema
+from lakebed.targets.iceberg_settle import names_are_stable
+from lakebed.targets.iceberg_state import current_files, data_files, partition_columns
+from lakebed.targets.scan import ScanFile, ScanPlan
 
 # More digits than a sum of DECIMAL(38,18) over any number of rows can have.
 SUM_DIGITS = 100
@@ -48,16 +51,26 @@ def _plain(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.remove_metadata() for field in schema])
 
 
-def names_are_stable(table: Table) -> bool:
-    """In every schema that the table ever had, a field id had one full name, and a name one field id."""
-    name_of: dict[int, str] = {}
-    id_of: dict[str, int] = {}
-    for schema in table.schemas().values():
-        for field_id in index_by_id(schema):
-            name = str(schema.find_column_name(field_id))
-            if name_of.setdefault(field_id, name) != name or id_of.setdefault(name, field_id) != field_id:
-                return False
-    return True
+def scan_plan(table: Table) -> ScanPlan:
+    """The files to read, for engines that read them themselves."""
+    tasks = current_files(table)
+    for task in tasks:
+        for delete in task.delete_files:
+            if delete.file_format != FileFormat.PARQUET:
+                raise TargetError(
+                    f"{'.'.join(table.name())} holds deletes as {delete.file_format.value}, which workers cannot apply",
+                    remedy="Read it without spark=, or compact it with the engine that wrote them.",
+                )
+    return ScanPlan(
+        schema=table_schema(table.schema()),
+        physical=physical_schema(table.schema()),
+        files=tuple(
+            ScanFile(file.uri, file.partition, tuple(delete.file_path for delete in task.delete_files))
+            for file, task in zip(data_files(table, tasks), tasks, strict=True)
+        ),
+        partition_by=partition_columns(table),
+        by_field_id=not names_are_stable(table),
+    )
 
 
 def totals(table: Table, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
