@@ -183,8 +183,9 @@ class Settings(_Section):
         return self.staging.location or str(self.workdir_path / "staging")
 
     @property
-    def ledger_url(self) -> str:
-        return self.ledger or f"sqlite:///{self.workdir_path / 'ledger.db'}"
+    def ledger_place(self) -> str | Path:
+        """A database URL, or the SQLite file in the work directory."""
+        return self.ledger or self.workdir_path / "ledger.db"
 
     @property
     def copies_at_once(self) -> int:
