@@ -20,7 +20,7 @@ from lakebed.kernels.scan import Scan, ScanInput
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.spark import quote_identifier, to_spark_ddl
 from lakebed.schema.types import Schema, Text, fold
-from lakebed.storage import StorageSettings, is_local
+from lakebed.storage import Storage, StorageSettings, is_local
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Target
 from lakebed.targets.scan import Scannable, ScanFile, ScanPlan
@@ -51,14 +51,18 @@ def read(
 
     Rows that other writers deleted are left out, columns that older files lack are NULL, and types are the table's.
     """
-    settings = load_settings({"workdir": None if workdir is None else str(workdir)})
-    storage = settings.storage.settings()
-    opened = open_target(
-        Address.parse(target, bare_path=True), workdir=settings.workdir_path, storage=storage, catalogs=settings.catalog
-    )
+    opened = open_table(target, workdir=workdir)
     if spark is None:
         return opened.read(columns)
-    return frame(spark, opened, storage, columns=columns)
+    return frame(spark, opened, load_settings().storage.settings(), columns=columns)
+
+
+def open_table(target: str, *, workdir: str | Path | None = None) -> Target:
+    """The table at an address, with the settings that hold here."""
+    settings = load_settings({"workdir": None if workdir is None else str(workdir)})
+    storage = Storage(settings.storage.settings())
+    address = Address.parse(target, bare_path=True)
+    return open_target(address, workdir=settings.workdir_path, storage=storage, catalogs=settings.catalog)
 
 
 def frame(
@@ -141,4 +145,4 @@ def _read_by_workers(spark: "SparkSession", plan: ScanPlan, storage: StorageSett
     files = tuple(ScanInput(file.uri, dict(file.partition), file.deletes) for file in plan.files)
     scan = Scan(files, plan.physical, plan.by_field_id, storage.to_dict())
     tasks = spark.range(0, len(files), 1, len(files))
-    return tasks.mapInArrow(scan, to_spark_ddl(plan.schema))
+    return tasks.mapInArrow(scan, to_spark_ddl(plan.schema))  # type: ignore[arg-type]

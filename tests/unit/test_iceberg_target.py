@@ -45,15 +45,15 @@ def test_schema_removal_and_arrival_are_one_snapshot(tmp_path: Path) -> None:
     load(target, costs(("a", "1")), OCTOBER, partition_by=["lakebed_period"])
     load(target, costs(("n", "5")), NOVEMBER)
     before = target.existing_table()
-    load(target, costs(("a", "2"), tag=["x"]), OCTOBER, properties={"run-id": "r1", "delivery": "d2"})
+    load(target, costs(("a", "2"), tag=["x"]), OCTOBER, properties={"run": "r1", "delivery": "d2"})
     after = target.existing_table()
     assert len(after.snapshots()) == len(before.snapshots()) + 1
     assert len(after.metadata.metadata_log) == len(before.metadata.metadata_log) + 1
     summary = after.current_snapshot().summary
     assert summary.operation.value == "overwrite"
-    assert summary["lakebed.run-id"] == "r1"
+    assert summary["lakebed.run"] == "r1"
     assert summary["lakebed.delivery"] == "d2"
-    assert len(summary["lakebed.plan-hash"]) == 64
+    assert len(summary["lakebed.plan"]) == 64
     assert [(row["id"], row["cost"], row["tag"]) for row in rows_of(target)] == [
         ("a", Decimal("2.000000000000000000"), "x"),
         ("n", Decimal("5.000000000000000000"), None),

@@ -17,14 +17,14 @@ from pyiceberg.exceptions import (
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
 
-from lakebed.errors import ConcurrentModification, ConfigError, NotFound
+from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, NotFound
 from lakebed.model import RESERVED_COLUMNS, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
 from lakebed.storage import Storage
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
 from lakebed.targets.iceberg_catalog import CatalogSettings
-from lakebed.targets.iceberg_commit import commit, landed, write_snapshot
+from lakebed.targets.iceberg_commit import OutcomeUnknown, answering, commit, landed, write_snapshot
 from lakebed.targets.iceberg_read import read, scan_plan, totals
 from lakebed.targets.iceberg_schema import evolve, new_table_schema, partition_spec, physical_schema
 from lakebed.targets.iceberg_settle import settle
@@ -52,6 +52,7 @@ class IcebergTarget:
         self.identifier = (*namespace.split("."), table)
         self.settings = catalog
         self._creations: dict[str, CreateTableTransaction] = {}
+        self._undecided: set[str] = set()
 
     @property
     def address(self) -> str:
@@ -133,11 +134,20 @@ class IcebergTarget:
             raise ConcurrentModification(f"{self.name} was changed since it was read")
 
     def commit(self, state: TableState, staging: Staging, change: Change) -> Commit:
-        with self.settings.speaking():
-            if state.exists:
-                table = commit(self.existing_table(), by_uri(state), state.version, staging, change)
-            else:
-                table = self._create(staging, change)
+        # Until the catalog has answered, the files may be part of the table: an abandoned staging then keeps them.
+        self._undecided.add(staging.id)
+        try:
+            with self.settings.speaking():
+                if state.exists:
+                    table = commit(self.existing_table(), by_uri(state), state.version, staging, change)
+                else:
+                    table = self._create(staging, change)
+        except OutcomeUnknown:
+            raise
+        except LakebedError:
+            self._undecided.discard(staging.id)
+            raise
+        self._undecided.discard(staging.id)
         return Commit(
             version=version(table.metadata),
             rows=self._rows(table),
@@ -153,7 +163,8 @@ class IcebergTarget:
         creation = self._creations[staging.id]
         write_snapshot(creation, creation._table, staging, change)
         try:
-            table = creation.commit_transaction()
+            with answering(self.name):
+                table = creation.commit_transaction()
         except (CommitFailedException, TableAlreadyExistsError) as quicker:
             raise ConcurrentModification(f"{self.name} was created by another process just now") from quicker
         del self._creations[staging.id]
@@ -170,7 +181,7 @@ class IcebergTarget:
     def abandon(self, staging: Staging) -> None:
         self._creations.pop(staging.id, None)
         table = self.table()
-        if table is not None and landed(table.metadata, staging):
+        if staging.id in self._undecided or (table is not None and landed(table.metadata, staging)):
             return
         storage = Storage(self.settings.storage)
         storage.delete(entry.uri for entry in storage.list(staging.folder))

@@ -7,13 +7,16 @@ off, and every attempt here looks at what has happened since the plan was made.
 import json
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ValidationException
+from pyiceberg.exceptions import CommitFailedException, RESTError, ValidationException
 from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.table import Table, TableProperties, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
+from requests.exceptions import RequestException
+from sqlalchemy.exc import SQLAlchemyError
 
 from lakebed.errors import ConcurrentModification, TargetError
 from lakebed.model import DataFile, Staging
@@ -25,14 +28,18 @@ from lakebed.targets.iceberg_state import current_files, data_files, version
 
 # Snapshot properties.
 PREFIX = "lakebed."
-STAGING_ID = "lakebed.staging-id"
-PLAN_HASH = "lakebed.plan-hash"
+STAGING_ID = "lakebed.staging"
+PLAN_HASH = "lakebed.plan"
 ADDED_COLUMNS = "lakebed.added-columns"
 WIDENED_COLUMNS = "lakebed.widened-columns"
 
 ATTEMPTS = 8
 FIRST_WAIT_SECONDS = 0.05
 LONGEST_WAIT_SECONDS = 3.0
+
+
+class OutcomeUnknown(TargetError):
+    """The catalog was asked to commit, and its answer never came."""
 
 
 def snapshot_properties(staging: Staging, change: Change) -> dict[str, str]:
@@ -76,14 +83,11 @@ def commit(table: Table, seen: Mapping[str, DataFile], seen_version: str, stagin
                 ) from refused
             wait = min(FIRST_WAIT_SECONDS * 2 ** (attempt - 1), LONGEST_WAIT_SECONDS)
             time.sleep(random.uniform(wait / 2, wait))
-        except CommitStateUnknownException as unknown:
+        except OutcomeUnknown:
             table.refresh()
             if landed(table.metadata, staging):
                 return table
-            raise TargetError(
-                f"the catalog did not say whether it committed to {'.'.join(table.name())}: {unknown}",
-                remedy="Run it again: a commit that landed after all is found and not repeated.",
-            ) from unknown
+            raise
         table.refresh()
     raise AssertionError("unreachable")
 
@@ -94,7 +98,20 @@ def _attempt(table: Table, staging: Staging, change: Change) -> Table:
     evolved = evolve(transaction, change.evolution)
     require_same_ids(table, staging, physical_ids=field_ids(physical_schema(evolved)))
     write_snapshot(transaction, once, staging, change)
-    return transaction.commit_transaction()
+    with answering(".".join(table.name())):
+        return transaction.commit_transaction()
+
+
+@contextmanager
+def answering(table: str) -> Iterator[None]:
+    """Around the catalog's answer: a clear refusal passes, anything else leaves open what happened."""
+    try:
+        yield
+    except (RESTError, RequestException, SQLAlchemyError) as error:
+        raise OutcomeUnknown(
+            f"the catalog did not say whether it committed to {table}: {error}",
+            remedy="Run it again: a commit that landed after all is found, and its files are kept until then.",
+        ) from error
 
 
 def write_snapshot(transaction: Transaction, table: Table, staging: Staging, change: Change) -> None:

@@ -1,10 +1,8 @@
 """An Iceberg table for a reader in this process, and the exact sums that a load is checked against."""
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal, localcontext
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as pads
 from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo
 from pyiceberg.io.pyarrow import PyArrowFileIO
@@ -18,9 +16,7 @@ from lakebed.targets.iceberg_schema import physical_schema, table_schema
 from lakebed.targets.iceberg_settle import names_are_stable
 from lakebed.targets.iceberg_state import current_files, data_files, partition_columns
 from lakebed.targets.scan import ScanFile, ScanPlan
-
-# More digits than a sum of DECIMAL(38,18) over any number of rows can have.
-SUM_DIGITS = 100
+from lakebed.targets.sums import exact_totals
 
 
 def read(table: Table, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
@@ -75,23 +71,8 @@ def scan_plan(table: Table) -> ScanPlan:
 
 def totals(table: Table, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
     """Rows and exact sums of the committed table, deletes of other writers applied."""
-    rows = 0
-    sums = {name: Decimal(0) for name in columns}
-    by_currency: dict[str, dict[str, Decimal]] = {}
-    with localcontext() as context:
-        context.prec = SUM_DIGITS
-        for batch in _batches(table, slice_, (*columns, *([currency] if currency else ()))):
-            rows += batch.num_rows
-            for name in columns:
-                sums[name] += _sum(batch[name])
-            for code in batch[currency].unique().to_pylist() if currency else ():
-                if code is None:
-                    continue
-                of_code = batch.filter(pc.equal(batch[currency], code))
-                known = by_currency.setdefault(code, {name: Decimal(0) for name in columns})
-                for name in columns:
-                    known[name] += _sum(of_code[name])
-    return Totals(rows, sums, by_currency)
+    wanted = (*columns, *([currency] if currency else ()))
+    return exact_totals(_batches(table, slice_, wanted), columns, currency=currency)
 
 
 def _batches(table: Table, slice_: Slice | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -101,14 +82,3 @@ def _batches(table: Table, slice_: Slice | None, columns: Sequence[str]) -> Iter
     # Without any column there would be no rows to count.
     fields = tuple(dict.fromkeys(columns)) or (table.schema().fields[0].name,)
     yield from table.scan(row_filter=condition, selected_fields=fields, case_sensitive=False).to_arrow_batch_reader()
-
-
-def _sum(values: pa.Array) -> Decimal:
-    """The exact sum; binary floating point is added by its shortest text, as it was written."""
-    if pa.types.is_decimal(values.type):
-        total = pc.sum(values.cast(pa.decimal256(76, values.type.scale))).as_py()
-        return Decimal(0) if total is None else total
-    if pa.types.is_floating(values.type):
-        return sum((Decimal(repr(value)) for value in values.drop_null().to_pylist()), Decimal(0))
-    total = pc.sum(values).as_py()
-    return Decimal(total or 0)
