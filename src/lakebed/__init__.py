@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 # public name -> the module that holds it
 _PUBLIC = {
     "analyze": "lakebed.lineage",
+    "evolve": "lakebed.evolving",
     "read": "lakebed.reading",
     "LakebedError": "lakebed.errors",
     "DatasetMergeError": "lakebed.errors",

@@ -2,11 +2,11 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lakebed.engines.base import Converted, ConvertJob, Engine
-from lakebed.errors import ConcurrentModification, LakebedError, SourceError, UnplannedColumns
+from lakebed.errors import Changed, ConcurrentModification, LakebedError, SourceError, UnplannedColumns
 from lakebed.incoming import Incoming, NamingChoice, plan_incoming
 from lakebed.model import DELIVERY, PERIOD, Delivery, SourceColumn, Staging
 from lakebed.observer import Observer
@@ -14,7 +14,7 @@ from lakebed.reports import DeliveryReport, Reconciliation
 from lakebed.schema.evolve import EvolutionPlan, Policy
 from lakebed.state.claims import Claim
 from lakebed.state.ledger import Ledger
-from lakebed.state.records import LoadOutcome, SchemaChange, SumRecord
+from lakebed.state.records import LoadOutcome, SchemaChange, SchemaChangeKind, SumRecord
 from lakebed.targets.base import Change, Commit, TableState, Target
 
 # Somebody else commits to the same table: plan again on what they left, a little later each time.
@@ -41,12 +41,17 @@ class Loader:
         """The table's name in the ledger."""
         return self.target.address
 
-    def load(self, claim: Claim, delivery: Delivery, known: Sequence[Delivery]) -> DeliveryReport:
-        """Loads a staged delivery and records it; a failure is recorded with its message and raised."""
+    def load(
+        self, claim: Claim, delivery: Delivery, known: Sequence[Delivery], *, still_same: Callable[[], bool]
+    ) -> DeliveryReport:
+        """Loads a staged delivery and records it; a failure is recorded with its message and raised.
+
+        `still_same` is asked after reading and before the commit; Changed is raised where the answer is no.
+        """
         started = time.monotonic()
         self.ledger.begin_load(claim, self.table, delivery.slice, delivery.id)
         try:
-            loaded = self._with_retries(claim, delivery, known)
+            loaded = self._with_retries(claim, delivery, known, still_same)
             reconciliation = reconcile(self.target, delivery, loaded.incoming, loaded.converted)
         except LakebedError as error:
             seconds = time.monotonic() - started
@@ -57,10 +62,12 @@ class Loader:
         self.ledger.finish_load(claim, self.table, delivery.slice, delivery.id, outcome)
         return _report(self.table, delivery, loaded, reconciliation, seconds)
 
-    def _with_retries(self, claim: Claim, delivery: Delivery, known: Sequence[Delivery]) -> "_Loaded":
+    def _with_retries(
+        self, claim: Claim, delivery: Delivery, known: Sequence[Delivery], still_same: Callable[[], bool]
+    ) -> "_Loaded":
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return self._once(claim, delivery, known)
+                return self._once(claim, delivery, known, still_same)
             except UnplannedColumns as surprise:
                 # A later file has columns that the first one lacks. They are columns of the delivery all the same.
                 new = tuple(SourceColumn(name) for name in surprise.names)
@@ -75,13 +82,17 @@ class Loader:
             remedy="Check that the files of this delivery belong together.",
         )
 
-    def _once(self, claim: Claim, delivery: Delivery, known: Sequence[Delivery]) -> "_Loaded":
+    def _once(
+        self, claim: Claim, delivery: Delivery, known: Sequence[Delivery], still_same: Callable[[], bool]
+    ) -> "_Loaded":
         state = self.target.state()
         incoming = self.plan(delivery, state, known)
         staging = self.target.stage(state, incoming.evolution, partition_by=(PERIOD,))
         self.ledger.open_staging(claim, staging.folder, table=self.table)
         try:
             converted = self.engine.convert(self._job(delivery, incoming, staging), self.observer.converted)
+            if not still_same():
+                raise Changed(f"{delivery.slice} was written over while it was read", uri=delivery.manifest or "")
             self.observer.committing(delivery)
             commit = self._commit(state, staging, delivery, incoming, converted)
         except BaseException:
@@ -118,11 +129,15 @@ class Loader:
         self, state: TableState, staging: Staging, delivery: Delivery, incoming: Incoming, converted: Converted
     ) -> Commit:
         affected = self.target.affected(state, delivery.slice)
-        rewritten = self.engine.rewrite(affected.mixed, staging, without=delivery.slice) if affected.mixed else ()
+        whole = {file.uri for file in affected.whole}
+        # Files that hold other rows too, and files that hold a widened column in its old type, are written anew.
+        narrow = [file for file in self.target.files_to_widen(state, incoming.evolution) if file.uri not in whole]
+        anew = tuple({file.uri: file for file in (*affected.mixed, *narrow)}.values())
+        rewritten = self.engine.rewrite(anew, staging, without=delivery.slice) if anew else ()
         change = Change(
             evolution=incoming.evolution,
             add=(*converted.files, *rewritten),
-            remove=(*affected.whole, *affected.mixed),
+            remove=(*affected.whole, *anew),
             remove_slice=delivery.slice,
             properties={
                 "lakebed.run": self.run_id,
@@ -174,7 +189,7 @@ def _outcome(delivery: Delivery, loaded: _Loaded, reconciliation: Reconciliation
 
 def schema_changes(evolution: EvolutionPlan) -> tuple[SchemaChange, ...]:
     """The steps of a plan as the ledger's history keeps them."""
-    kind = "created" if evolution.creates else "added"
+    kind: SchemaChangeKind = "created" if evolution.creates else "added"
     added = (
         SchemaChange(kind, ".".join(step.path), str(step.column.type), original=step.column.original)
         for step in evolution.adds

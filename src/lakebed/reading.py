@@ -23,7 +23,7 @@ from lakebed.schema.types import Schema, Text, fold
 from lakebed.storage import Storage, StorageSettings, is_local
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Target
-from lakebed.targets.scan import Scannable, ScanFile, ScanPlan
+from lakebed.targets.scan import ScanFile, Scannable, ScanPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

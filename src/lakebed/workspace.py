@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lakebed.config import Settings, load_settings
-from lakebed.storage import Storage
 from lakebed.state.ledger import Ledger
+from lakebed.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Workspace:
     @contextmanager
     def ledger(self) -> Iterator[Ledger]:
         """The ledger, made where there is none."""
-        with Ledger.open(self.settings.ledger_url) as ledger:
+        with Ledger.open(self.settings.ledger_place) as ledger:
             yield ledger
 
     @contextmanager
     def ledger_for_reading(self) -> Iterator[Ledger]:
         """The ledger for looking only: nothing is created or changed."""
-        with Ledger.read(self.settings.ledger_url) as ledger:
+        with Ledger.read(self.settings.ledger_place) as ledger:
             yield ledger

@@ -13,6 +13,10 @@ from lakebed import __version__
 # command -> the module that holds a function of the same name; the order is the order of `lakebed --help`
 COMMANDS: dict[str, str] = {
     "sample": "lakebed.cli.sample",
+    "evolve": "lakebed.cli.evolve",
+    "history": "lakebed.cli.history",
+    "rollback": "lakebed.cli.rollback",
+    "sweep": "lakebed.cli.sweep",
 }
 
 

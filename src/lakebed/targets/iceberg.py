@@ -1,5 +1,6 @@
 """The Iceberg target: `iceberg:NAMESPACE.TABLE`, one catalog commit and one snapshot for each change."""
 
+import shutil
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,10 +19,10 @@ from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
 
 from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, NotFound
-from lakebed.model import RESERVED_COLUMNS, Slice, Staging, Totals
+from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
-from lakebed.storage import Storage
+from lakebed.storage import Storage, is_local, local_path
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
 from lakebed.targets.iceberg_catalog import CatalogSettings
 from lakebed.targets.iceberg_commit import OutcomeUnknown, answering, commit, landed, write_snapshot
@@ -90,6 +91,9 @@ class IcebergTarget:
     def affected(self, state: TableState, slice_: Slice) -> Affected:
         return affected(state.files, slice_, self.existing_table().io) if state.files else Affected()
 
+    def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
+        return ()
+
     def stage(self, state: TableState, evolution: EvolutionPlan, *, partition_by: Sequence[str] = ()) -> Staging:
         identifier = uuid.uuid4().hex
         if not state.exists:
@@ -107,6 +111,8 @@ class IcebergTarget:
                 )
             schema, partitions = evolve(table.transaction(), evolution), state.partition_by
         folder = table.location_provider().new_data_location(f"lakebed-{identifier}")
+        if is_local(folder):
+            local_path(folder).mkdir(parents=True, exist_ok=True)
         return Staging(identifier, folder, physical_schema(schema), partitions)
 
     def _stage_creation(self, identifier: str, evolution: EvolutionPlan, partition_by: tuple[str, ...]) -> Table:
@@ -185,6 +191,8 @@ class IcebergTarget:
             return
         storage = Storage(self.settings.storage)
         storage.delete(entry.uri for entry in storage.list(staging.folder))
+        if is_local(staging.folder):
+            shutil.rmtree(local_path(staging.folder), ignore_errors=True)
 
     def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         return totals(self.existing_table(), slice_, columns, currency=currency)

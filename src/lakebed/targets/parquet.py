@@ -73,7 +73,6 @@ class ParquetTarget:
         return Affected(tuple(whole), tuple(mixed))
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
-        """The files that hold a column in a narrower type than the plan's; the same change must replace them."""
         widened = {fold(step.path[0]) for step in plan.widenings}
         if not widened:
             return ()
