@@ -18,7 +18,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
 
-from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, NotFound
+from lakebed.errors import ColumnDropRefused, ConcurrentModification, ConfigError, LakebedError, NotFound
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
@@ -32,6 +32,7 @@ from lakebed.targets.iceberg_settle import settle
 from lakebed.targets.iceberg_slices import affected
 from lakebed.targets.iceberg_state import ABSENT, absent, by_uri, require_writable, table_state, version
 from lakebed.targets.scan import ScanPlan
+from lakebed.targets.sums import no_totals
 
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
 
@@ -140,6 +141,8 @@ class IcebergTarget:
             raise ConcurrentModification(f"{self.name} was changed since it was read")
 
     def commit(self, state: TableState, staging: Staging, change: Change) -> Commit:
+        if lost := [column.name for column in state.schema if column.name not in change.evolution.final]:
+            raise ColumnDropRefused(table=self.name, columns=lost)
         # Until the catalog has answered, the files may be part of the table: an abandoned staging then keeps them.
         self._undecided.add(staging.id)
         try:
@@ -195,7 +198,8 @@ class IcebergTarget:
             shutil.rmtree(local_path(staging.folder), ignore_errors=True)
 
     def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
-        return totals(self.existing_table(), slice_, columns, currency=currency)
+        table = self.table()
+        return no_totals(columns) if table is None else totals(table, slice_, columns, currency=currency)
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
         return read(self.existing_table(), columns)

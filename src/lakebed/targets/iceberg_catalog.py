@@ -41,13 +41,7 @@ class CatalogSettings:
         name: str = DEFAULT_CATALOG,
     ) -> "CatalogSettings":
         """The catalog with these properties; without any, `catalog.db` and `warehouse/` in the work directory."""
-        folder = workdir.absolute()
-        chosen = properties or {
-            "type": "sql",
-            "uri": f"sqlite:///{folder / 'catalog.db'}",
-            "warehouse": (folder / "warehouse").as_uri(),
-        }
-        return cls(name, dict(chosen), storage or StorageSettings())
+        return cls(name, dict(properties or _beside(workdir.absolute())), storage or StorageSettings())
 
     @property
     def sqlite_file(self) -> Path | None:
@@ -106,6 +100,16 @@ class CatalogSettings:
                 return catalog.load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
+
+
+def _beside(folder: Path) -> dict[str, str]:
+    # Iceberg's engines do not agree on how such letters are written in an address.
+    if odd := sorted(set("%?#") & set(str(folder))):
+        raise ConfigError(
+            f"an Iceberg warehouse cannot lie in {folder}: its path has {' '.join(odd)}",
+            remedy="Choose another work directory with --workdir or LAKEBED_WORKDIR.",
+        )
+    return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
 
 
 def _storage_properties(storage: StorageSettings) -> dict[str, str]:
