@@ -12,6 +12,7 @@ from lakebed import __version__
 
 # command -> the module that holds a function of the same name; the order is the order of `lakebed --help`
 COMMANDS: dict[str, str] = {
+    "doctor": "lakebed.cli.doctor",
     "sample": "lakebed.cli.sample",
     "evolve": "lakebed.cli.evolve",
     "history": "lakebed.cli.history",
