@@ -6,11 +6,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakebed.kernels.files import filesystem
 from lakebed.model import Slice, Staging, WrittenFile
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.types import Schema
-from lakebed.storage import join, local_path
+from lakebed.storage import StorageSettings, join, local_path
 from lakebed.targets.base import Change, Commit, TableState
 from lakebed.targets.iceberg import IcebergTarget
 from lakebed.targets.iceberg_catalog import CatalogSettings
@@ -19,9 +20,12 @@ OCTOBER = Slice("111122223333", "report", "2026-10")
 NOVEMBER = Slice("111122223333", "report", "2026-11")
 
 
-def open_table(workdir: Path, name: str = "billing.costs", **catalog: str) -> IcebergTarget:
+def open_table(
+    workdir: Path, name: str = "billing.costs", *, storage: StorageSettings | None = None, **catalog: str
+) -> IcebergTarget:
     namespace, _, table = name.rpartition(".")
-    return IcebergTarget(namespace, table, CatalogSettings.for_workdir(workdir, properties=catalog or None))
+    settings = CatalogSettings.for_workdir(workdir, properties=catalog or None, storage=storage)
+    return IcebergTarget(namespace, table, settings)
 
 
 def of_slice(rows: pa.Table, slice_: Slice, delivery: str = "delivery-1") -> pa.Table:
@@ -47,11 +51,12 @@ def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def write(rows: pa.Table, staging: Staging, *, path: str = "part-0.parquet") -> WrittenFile:
-    uri = join(staging.folder, path)
-    local_path(uri).parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(fitted(rows, staging.schema), local_path(uri))
-    return WrittenFile(path, rows.num_rows, local_path(uri).stat().st_size)
+def write(
+    rows: pa.Table, staging: Staging, *, path: str = "part-0.parquet", storage: StorageSettings | None = None
+) -> WrittenFile:
+    files, inside = filesystem(join(staging.folder, path), (storage or StorageSettings()).to_dict())
+    pq.write_table(fitted(rows, staging.schema), inside, filesystem=files)
+    return WrittenFile(path, rows.num_rows, files.get_file_info(inside).size)
 
 
 def load(
@@ -67,7 +72,8 @@ def load(
     incoming = of_slice(rows, slice_) if slice_ else rows
     evolution = plan(target, state, from_arrow_schema(incoming.schema))
     staging = target.stage(state, evolution, partition_by=partition_by)
-    written = [write(incoming, staging)] if rows.num_rows else []
+    storage = target.settings.storage
+    written = [write(incoming, staging, storage=storage)] if rows.num_rows else []
     removed = []
     if slice_ is not None:
         touched = target.affected(state, slice_)

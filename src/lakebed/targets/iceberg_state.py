@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow.parquet as pq
+from pyiceberg.manifest import DataFile as IcebergFile
+from pyiceberg.manifest import FileFormat
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
 
@@ -24,9 +27,12 @@ def version(metadata: TableMetadata) -> str:
 
 
 def current_files(table: Table) -> list[FileScanTask]:
-    """The data files of the current snapshot, each with the delete files that other writers laid over it."""
+    """The data files of the current snapshot, each with the delete files that hold rows of it.
+
+    Writers may lay one delete file over a whole partition: which data files it means is only said inside it.
+    """
     try:
-        return list(table.scan().plan_files())
+        tasks = list(table.scan().plan_files())
     except ValueError as error:
         if "equality deletes" not in str(error):
             raise
@@ -36,6 +42,30 @@ def current_files(table: Table) -> list[FileScanTask]:
             f"CATALOG.system.rewrite_data_files(table => '{'.'.join(table.name())}', "
             "options => map('delete-file-threshold', '1')), and load again.",
         ) from error
+    deletes = {delete for task in tasks for delete in task.delete_files}
+    if not deletes:
+        return tasks
+    meant = {delete.file_path: _data_files_meant(table, delete) for delete in deletes}
+    return [
+        FileScanTask(
+            task.file,
+            {
+                one
+                for one in task.delete_files
+                if (paths := meant[one.file_path]) is None or task.file.file_path in paths
+            },
+            task.residual,
+        )
+        for task in tasks
+    ]
+
+
+def _data_files_meant(table: Table, delete: IcebergFile) -> set[str] | None:
+    """The data files that a position delete file speaks of; None where that is not in the file."""
+    if delete.file_format != FileFormat.PARQUET:
+        return None
+    with table.io.new_input(delete.file_path).open() as stream:
+        return set(pq.read_table(stream, columns=["file_path"])["file_path"].unique().to_pylist())
 
 
 def data_files(table: Table, tasks: Sequence[FileScanTask] | None = None) -> tuple[DataFile, ...]:
