@@ -11,7 +11,7 @@ from lakebed.model import Slice, Staging, WrittenFile
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.types import Schema
-from lakebed.storage import StorageSettings, join, local_path
+from lakebed.storage import StorageSettings, join
 from lakebed.targets.base import Change, Commit, TableState
 from lakebed.targets.iceberg import IcebergTarget
 from lakebed.targets.iceberg_catalog import CatalogSettings
@@ -78,9 +78,10 @@ def load(
     if slice_ is not None:
         touched = target.affected(state, slice_)
         for number, file in enumerate(touched.mixed):
-            old = pq.read_table(local_path(file.uri))
+            files, inside = filesystem(file.uri, storage.to_dict())
+            old = pq.read_table(inside, filesystem=files)
             keep = [any(row[key] != value for key, value in slice_.values.items()) for row in old.to_pylist()]
-            written.append(write(old.filter(pa.array(keep)), staging, path=f"kept-{number}.parquet"))
+            written.append(write(old.filter(pa.array(keep)), staging, path=f"kept-{number}.parquet", storage=storage))
         removed = [*touched.whole, *touched.mixed]
     change = Change(evolution, tuple(written), tuple(removed), slice_, properties or {})
     return target.commit(state, staging, change)
