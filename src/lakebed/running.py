@@ -5,13 +5,10 @@ import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from lakebed.deciding import Decision, decide
 from lakebed.engines.base import Engine
-from lakebed.engines.spark.engine import SparkEngine
-from lakebed.engines.spark.session import Session, open_session, require_shared
 from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, SourceError
 from lakebed.holding import held, what_it_says
 from lakebed.incoming import NamingChoice
@@ -22,15 +19,17 @@ from lakebed.reports import DeliveryReport, TableReport
 from lakebed.schema.evolve import Policy
 from lakebed.source.discover import Discovered, DiscoverFilters, discover
 from lakebed.source.header import with_columns
-from lakebed.source.stage import StagedFile, recheck, remove_staged, stage, sweep_staged
+from lakebed.source.stage import recheck
+from lakebed.staging import stage_delivery, tidy_staging
 from lakebed.state.ledger import Ledger
-from lakebed.state.records import StagedFile as StagedRecord
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Target
 from lakebed.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakebed.engines.spark.session import Session
 
 # A delivery that is written over while it is read is read again.
 READINGS = 3
@@ -40,7 +39,12 @@ class Run:
     """Takes deliveries one after the other. The Spark session starts when the first one needs it."""
 
     def __init__(
-        self, workspace: Workspace, ledger: Ledger, observer: Observer, spark: "SparkSession | None" = None
+        self,
+        workspace: Workspace,
+        ledger: Ledger,
+        source: str,
+        observer: Observer,
+        spark: "SparkSession | None" = None,
     ) -> None:
         self._workspace = workspace
         self._settings = workspace.settings
@@ -48,7 +52,7 @@ class Run:
         self._observer = observer
         self._spark = spark
         self._id = uuid.uuid4().hex
-        self._source = ""
+        self._source = source
         self._open = ExitStack()
         self._session: Session | None = None
         self._targets: dict[Address, Target] = {}
@@ -58,13 +62,6 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
-
-    def remember(self, found: Discovered, source: str) -> None:
-        """Writes down what was discovered, and what a newer delivery of the same month has made obsolete."""
-        self._source = source
-        self._ledger.discovered((*found.deliveries, *found.superseded), source=source)
-        for old in found.superseded:
-            self._ledger.set_state(old.slice, old.id, "superseded")
 
     def take(self, delivery: Delivery, address: Address, found: Discovered) -> DeliveryReport:
         """Loads a delivery, or says why not. An error of ours is a report; its slice is then as it was."""
@@ -101,7 +98,7 @@ class Run:
             for reading in range(1, READINGS + 1):
                 try:
                     ready = self._make_ready(delivery)
-                    loader = self._loader(target)
+                    loader = self._loader(target, address)
                     self._observer.loading(ready)
                     report = loader.load(claim, ready, found.deliveries, still_same=self._check(delivery))
                     break
@@ -109,7 +106,7 @@ class Run:
                     if reading == READINGS:
                         raise
                     delivery = self._discover_again(delivery)
-            self._clean_up(delivery)
+            tidy_staging(self._workspace, self._ledger, delivery)
             return report
 
     def _decide(self, target: Target, delivery: Delivery) -> Decision:
@@ -120,6 +117,8 @@ class Run:
 
     def _make_ready(self, delivery: Delivery) -> Delivery:
         """The delivery with its columns known and its files where the workers reach them."""
+        from lakebed.engines.spark.session import require_shared
+
         session = self._spark_session()
         if self._settings.no_stage:
             for file in delivery.files:
@@ -127,21 +126,7 @@ class Run:
             return with_columns(delivery, self._workspace.storage)
         folder = self._settings.staging_location
         require_shared(folder, session)
-        self._observer.staging(delivery)
-        copies: list[StagedFile] = []
-        with self._ledger.claim_staging(delivery.slice, delivery.id):
-            self._ledger.set_state(delivery.slice, delivery.id, "staging")
-            staged = stage(
-                delivery,
-                self._workspace.storage,
-                folder,
-                parallel=self._settings.copies_at_once,
-                progress=lambda _, size_bytes: self._observer.copied(size_bytes),
-                on_file=copies.append,
-            )
-            if delivery.overwritten_in_place and not recheck(delivery, self._workspace.storage):
-                raise Changed(f"{delivery.slice} was written over while it was copied", uri=delivery.manifest or "")
-            self._ledger.staged(delivery.slice, delivery.id, map(_record, copies))
+        staged = stage_delivery(self._workspace, self._ledger, delivery, self._observer)
         return with_columns(staged, self._workspace.storage)
 
     def _check(self, delivery: Delivery) -> Callable[[], bool]:
@@ -159,9 +144,10 @@ class Run:
                 return newer
         raise SourceError(f"{slice_} has gone from {self._source} while it was read", remedy="Run again.")
 
-    def _loader(self, target: Target) -> Loader:
+    def _loader(self, target: Target, address: Address) -> Loader:
         return Loader(
             target=target,
+            quarantine=self._target(address.beside("_rejected")),
             engine=self._engine(),
             ledger=self._ledger,
             choice=NamingChoice(self._settings.naming, self._settings.decimals),
@@ -171,12 +157,17 @@ class Run:
             observer=self._observer,
         )
 
-    def _spark_session(self) -> Session:
+    def _spark_session(self) -> "Session":
         if self._session is None:
+            # Spark is imported when a delivery is to be loaded: a run that has nothing to do takes no time.
+            from lakebed.engines.spark.session import open_session
+
             self._session = self._open.enter_context(open_session(self._settings, spark=self._spark))
         return self._session
 
     def _engine(self) -> Engine:
+        from lakebed.engines.spark.engine import SparkEngine
+
         return SparkEngine(self._spark_session().spark, self._workspace.storage.settings)
 
     def _target(self, address: Address) -> Target:
@@ -208,25 +199,12 @@ class Run:
             warnings=() if same else (decision.reason,),
         )
 
-    def _clean_up(self, delivery: Delivery) -> None:
-        """Removes copies that nobody needs any more, after the time that the user set."""
-        if self._settings.no_stage:
-            return
-        kept_for = timedelta(hours=self._settings.staging.retention_hours)
-        if not kept_for:
-            remove_staged(delivery, self._workspace.storage, self._settings.staging_location)
-            self._ledger.unstaged(delivery.slice, delivery.id)
-        sweep_staged(self._settings.staging_location, self._workspace.storage, older_than=kept_for, keep=[delivery])
 
-
-def _record(copy: StagedFile) -> StagedRecord:
-    return StagedRecord(
-        key=copy.source.key,
-        uri=copy.file.uri,
-        size_bytes=copy.file.size_bytes,
-        sha256=copy.sha256,
-        etag=copy.source.etag,
-    )
+def remember(ledger: Ledger, found: Discovered, source: str) -> None:
+    """Writes down what was discovered, and what a newer delivery of the same month has made obsolete."""
+    ledger.discovered((*found.deliveries, *found.superseded), source=source)
+    for old in found.superseded:
+        ledger.set_state(old.slice, old.id, "superseded")
 
 
 def _failed(delivery: Delivery, address: Address, error: str | None, seconds: float) -> DeliveryReport:

@@ -14,7 +14,7 @@ _SIGNS = {"ok": "[green]ok[/]     ", "warning": "[yellow]warning[/]", "failed": 
 
 def doctor(
     places: Annotated[
-        list[str] | None, typer.Argument(metavar="[PLACE]...", help="Folders or buckets that must be readable.")
+        list[str] | None, typer.Argument(metavar="PLACE", help="Folders or buckets that must be readable.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Start no Spark session.")] = False,
     master: Annotated[str | None, typer.Option(help="Master URL to try instead of local[*].")] = None,

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from lakebed.errors import Changed, MissingFile, NotFound
-from lakebed.model import Delivery, SourceFile
+from lakebed.model import Delivery, Slice, SourceFile
 from lakebed.storage import CHUNK_BYTES, Entry, Storage, absolute, is_local, join, local_path
 
 RECORD_SUFFIX = ".staged.json"
@@ -22,6 +22,8 @@ RECORD_SUFFIX = ".staged.json"
 Progress: TypeAlias = Callable[[SourceFile, int], None]
 FileHook: TypeAlias = Callable[["StagedFile"], None]
 
+# A staged file, its record, or what a copy that was killed left of one.
+_OURS = re.compile(r"\.?\d{5}-")
 _SAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -90,8 +92,11 @@ def stage(
 
 def staging_place(delivery: Delivery, folder: str) -> str:
     """The folder of one delivery inside the staging folder."""
-    slice_ = delivery.slice
-    parts = (_safe(part) for part in (slice_.payer, slice_.report, slice_.period, delivery.id))
+    return _place(delivery.slice, delivery.id, folder)
+
+
+def _place(slice_: Slice, id_: str, folder: str) -> str:
+    parts = (_safe(part) for part in (slice_.payer, slice_.report, slice_.period, id_))
     return join(absolute(folder), *parts)
 
 
@@ -119,18 +124,21 @@ def sweep_staged(
     storage: Storage,
     *,
     older_than: timedelta,
-    keep: Collection[Delivery] = (),
+    keep: Collection[tuple[Slice, str]] = (),
     now: datetime | None = None,
 ) -> Swept:
-    """Removes staged deliveries of which nothing has been written for so long, but for those in `keep`."""
+    """Removes staged deliveries of which nothing has been written for so long, but for those in `keep`.
+
+    `keep` names deliveries by slice and id.
+    """
     root = absolute(folder)
-    kept = {staging_place(delivery, folder) for delivery in keep}
+    kept = {_place(slice_, id_, folder) for slice_, id_ in keep}
     limit = (now or datetime.now(UTC)) - older_than
     places: dict[str, list[Entry]] = {}
     for entry in storage.list(root):
         parts = entry.uri.removeprefix(root).strip("/").split("/")
-        # Payer, report, period, delivery, file: what lies elsewhere is not ours to remove.
-        if len(parts) == 5:
+        # Payer, report, period, delivery, file: what lies elsewhere or is called otherwise is not ours to remove.
+        if len(parts) == 5 and _OURS.match(parts[4]):
             places.setdefault(join(root, *parts[:4]), []).append(entry)
     old = {
         place: entries

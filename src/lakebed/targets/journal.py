@@ -52,10 +52,10 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A file that leaves the dataset, if it is still the one that was read."""
+    """A file that leaves the dataset."""
 
     path: str
-    fingerprint: str
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,15 +259,24 @@ class Journal:
 
     def _delete(self, delete: Delete, *, check: bool) -> None:
         uri = join(self.dataset, delete.path)
-        if check:
-            try:
-                if fingerprint(self._storage.head(uri)) != delete.fingerprint:
-                    # Somebody has put another file there since the crash; it is not ours to remove.
-                    return
-            except NotFound:
-                return
+        if check and not self._may_delete(uri, delete):
+            return
         self._storage.delete([uri])
         self._checkpoint(f"delete {delete.path}")
+
+    def _may_delete(self, uri: str, delete: Delete) -> bool:
+        try:
+            size_bytes = self._storage.head(uri).size_bytes
+        except NotFound:
+            return False
+        # Not the whole fingerprint: a copy or a backup of an interrupted dataset has other inodes and times.
+        if size_bytes != delete.size_bytes:
+            raise TargetError(
+                f"{uri} was to be removed by the commit of {self._record}, and is another file now ({size_bytes} bytes"
+                f" instead of {delete.size_bytes})",
+                remedy="Move it out of the dataset; the commit is finished when the table is opened again.",
+            )
+        return True
 
     def _each(self, items: Sequence[T], act: Callable[[T], None]) -> None:
         if self._local or len(items) < 2:

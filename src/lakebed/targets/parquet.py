@@ -248,7 +248,7 @@ class ParquetTarget:
                 final = f"{folder}/{name}" if folder else name
             puts.append(Put(new.path, final, new.size_bytes))
         deletes = [
-            Delete(old.uri.removeprefix(self._root + "/"), old.fingerprint) for old in leaving if old.uri not in taken
+            Delete(old.uri.removeprefix(self._root + "/"), old.size_bytes) for old in leaving if old.uri not in taken
         ]
         return puts, deletes
 

@@ -77,16 +77,27 @@ class Loader:
         prepared = self.prepare(data, schema=schema, replacing=replacing)
         return self.target.commit(prepared.state, prepared.staging, prepared.change)
 
-    def prepare(self, data: Sequence[Row], *, schema: Schema = BASE, replacing: Slice | None = None) -> Prepared:
+    def prepare(
+        self,
+        data: Sequence[Row],
+        *,
+        schema: Schema = BASE,
+        replacing: Slice | None = None,
+        rows_per_file: int | None = None,
+    ) -> Prepared:
+        """Stages rows, one file for each partition or for each so many rows of it, and what has to be rewritten."""
         state = self.target.state()
         plan = plan_evolution(
             state.schema if state.exists else None, schema, Policy(rules=self.target.capabilities.rules)
         )
         staging = self.target.stage(state, plan, partition_by=self._partition_by)
-        partitions = sorted({self._partition(row, staging.partition_by) for row in data}, key=repr)
+        by_partition: dict[tuple[tuple[str, str | None], ...], list[Row]] = {}
+        for row in data:
+            by_partition.setdefault(self._partition(row, staging.partition_by), []).append(row)
         add = [
-            self._write(staging, [row for row in data if self._partition(row, staging.partition_by) == key], key)
-            for key in partitions
+            self._write(staging, here[start : start + (rows_per_file or len(here))], partition)
+            for partition, here in by_partition.items()
+            for start in range(0, len(here), rows_per_file or len(here))
         ]
         remove: list[DataFile] = []
         if replacing is not None and state.exists:
@@ -130,7 +141,7 @@ def contents(target: Target, columns: Sequence[str] | None = None) -> list[dict[
     """All rows, in the order of their ids."""
     found = target.read(columns)
     table = found.to_table() if isinstance(found, pads.Dataset) else found
-    return sorted(table.to_pylist(), key=lambda row: repr(row.get("id")))
+    return sorted(table.to_pylist(), key=lambda row: int(str(row.get("id", 0))))
 
 
 def _staged(staging: Staging, settings: StorageSettings) -> list[str]:
