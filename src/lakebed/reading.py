@@ -1,13 +1,7 @@
-"""`lakebed.read`: a table of any target as a Spark DataFrame, or as a pyarrow Dataset or Table.
+"""`lakebed.read`: a table of any target as a Spark DataFrame, or as a pyarrow Dataset or Table."""
 
-Spark needs no jar for it: where files can be read by name on disks that it sees, Spark's own Parquet reader does; else
-workers read them with pyarrow. One branch per partition, each with the partition's value as a literal, lets Spark drop
-the branches that a filter excludes before it opens a file.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -16,20 +10,15 @@ import pyarrow.dataset as pads
 
 from lakebed.config import load_settings
 from lakebed.errors import NotFound
-from lakebed.kernels.scan import Scan, ScanInput
 from lakebed.schema.arrow import to_arrow_schema
-from lakebed.schema.spark import quote_identifier, to_spark_ddl
-from lakebed.schema.types import Schema, Text, fold
-from lakebed.storage import Storage, StorageSettings, is_local
+from lakebed.schema.types import Schema
+from lakebed.storage import Storage, StorageSettings
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Target
 from lakebed.targets.scan import ScanFile, Scannable, ScanPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-# Beyond this, planning the branches costs more than they save.
-MAX_BRANCHES = 96
 
 
 @overload
@@ -73,12 +62,9 @@ def frame(
         rows = target.read(columns)
         table = rows if isinstance(rows, pa.Table) else rows.to_table()
         return spark.createDataFrame(table)
-    plan = _plan(target)
-    selected = _selected(plan, columns)
-    if not plan.files:
-        return spark.createDataFrame([], schema=to_spark_ddl(selected.schema))
-    branches = [_branch(spark, part, values, storage) for part, values in _branches(selected)]
-    return reduce(lambda one, other: one.unionByName(other), branches)
+    from lakebed.engines.spark.frames import frame as planned_frame
+
+    return planned_frame(spark, _selected(_plan(target), columns), storage.to_dict())
 
 
 def _plan(target: Target) -> ScanPlan:
@@ -103,46 +89,3 @@ def _selected(plan: ScanPlan, columns: Sequence[str] | None) -> ScanPlan:
     return replace(
         plan, schema=Schema.of(kept), physical=pa.schema([plan.physical.field(column.name) for column in kept])
     )
-
-
-def _branches(plan: ScanPlan) -> Iterator[tuple[ScanPlan, dict[str, str | None]]]:
-    """The plan by partitions: each part with the values that all its rows have."""
-    columns = [name for name in plan.partition_by if name in plan.schema and isinstance(plan.schema[name].type, Text)]
-    groups: dict[tuple[str | None, ...], list[ScanFile]] = {}
-    for file in plan.files:
-        if not all(name in file.partition for name in columns):
-            # Written under another partitioning: such a file may hold any values.
-            columns = []
-            break
-        groups.setdefault(tuple(file.partition[name] for name in columns), []).append(file)
-    if not columns or len(groups) > MAX_BRANCHES:
-        yield plan, {}
-        return
-    for values, files in groups.items():
-        yield replace(plan, files=tuple(files)), dict(zip(columns, values, strict=True))
-
-
-def _branch(
-    spark: "SparkSession", plan: ScanPlan, values: dict[str, str | None], storage: StorageSettings
-) -> "DataFrame":
-    from pyspark.sql import functions as F
-
-    on_disk = all(is_local(file.uri) for file in plan.files)
-    if on_disk and plan.readable_by_name and (values or not plan.partition_in_path):
-        rows = spark.read.schema(to_spark_ddl(plan.schema)).parquet(*(file.uri for file in plan.files))
-    else:
-        rows = _read_by_workers(spark, plan, storage)
-    literals = {fold(name): F.lit(value).cast("string").alias(name) for name, value in values.items()}
-    return rows.select(
-        *(literals.get(fold(column.name), F.col(quote_identifier(column.name))) for column in plan.schema)
-    )
-
-
-def _read_by_workers(spark: "SparkSession", plan: ScanPlan, storage: StorageSettings) -> "DataFrame":
-    from lakebed.engines.spark.shipping import ship_kernels
-
-    ship_kernels(spark)
-    files = tuple(ScanInput(file.uri, dict(file.partition), file.deletes) for file in plan.files)
-    scan = Scan(files, plan.physical, plan.by_field_id, storage.to_dict())
-    tasks = spark.range(0, len(files), 1, len(files))
-    return tasks.mapInArrow(scan, to_spark_ddl(plan.schema))  # type: ignore[arg-type]
