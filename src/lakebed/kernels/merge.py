@@ -5,7 +5,7 @@ by the target.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -25,10 +25,15 @@ KEYS_AT_ONCE = 1_048_576
 
 @dataclass(frozen=True)
 class TargetFile:
-    """A file of the target as a worker sees it; `partition` holds the columns that lie in its path, not in it."""
+    """A file of the target as a worker sees it; `in_path` are the columns that lie in its path and not in it."""
 
     uri: str
     partition: Mapping[str, str | None] = field(default_factory=dict)
+    in_path: tuple[str, ...] = ()
+
+    @property
+    def path_values(self) -> dict[str, str | None]:
+        return {name.casefold(): self.partition.get(name) for name in self.in_path}
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ def read_keys(file: TargetFile, keys: pa.Schema, settings: Mapping[str, object])
     with _open(file.uri, settings) as reader:
         total = reader.metadata.num_rows
         present = {name.casefold(): name for name in reader.schema_arrow.names}
-        paths = {name.casefold(): value for name, value in file.partition.items()}
+        paths = file.path_values
         wanted = [
             present[key.casefold()] for key in keys.names if key.casefold() in present and key.casefold() not in paths
         ]
@@ -131,8 +136,7 @@ def read_keys(file: TargetFile, keys: pa.Schema, settings: Mapping[str, object])
 
 
 def rewrite(
-    file: TargetFile,
-    matched: Matched,
+    files: Sequence[tuple[TargetFile, Matched | None]],
     source: pa.Table,
     rules: Rules,
     *,
@@ -140,46 +144,51 @@ def rewrite(
     name: str,
     settings: Mapping[str, object],
 ) -> Rewritten:
-    """Writes one file anew into the folder. `source` has the columns of the table that the source delivers."""
+    """Writes files of one partition anew, as one file. `source` has the table's columns that the source delivers."""
+    partition = dict(files[0][0].partition)
+    sink = Sink(folder, name, rules.physical, settings, codec_of(files[0][0].uri, settings))
     moved: list[pa.RecordBatch] = []
     updated = deleted = 0
-    with _open(file.uri, settings) as reader:
-        sink = Sink(folder, name, rules.physical, settings, codec=_codec(reader.metadata))
-        try:
-            for batch, rows, positions in _batches(reader, file, matched, rules.schema):
-                before = batch.num_rows
-                if not len(rows):
-                    if rules.delete_unmatched:
-                        deleted += before
-                    else:
-                        sink.write(batch)
-                    continue
-                mask = _mask(before, rows)
-                if rules.delete_matched:
-                    batch = batch.filter(pc.invert(mask))
-                elif rules.update_matched:
-                    batch = _updated(batch, mask, source, positions, rules.emptied)
-                    updated += len(rows)
-                    stays = _stays(batch, file.partition, rules.partition_by)
-                    if rules.delete_unmatched:
-                        deleted += before - len(rows)
-                        batch = batch.filter(mask)
-                        stays = None if stays is None else stays.filter(mask)
-                    if stays is not None and not pc.all(stays).as_py():
-                        moved.append(batch.filter(pc.invert(stays)))
-                        batch = batch.filter(stays)
-                if rules.delete_matched:
-                    deleted += before - batch.num_rows
-                sink.write(batch)
-        except BaseException:
-            sink.discard()
-            raise
-        written = sink.close(dict(file.partition))
-    return Rewritten(written, updated, deleted, pa.Table.from_batches(moved) if moved else None)
+    try:
+        for file, matched in files:
+            with _open(file.uri, settings) as reader:
+                for batch, rows, positions in _batches(reader, file, matched, rules.schema):
+                    before = batch.num_rows
+                    if len(rows) and rules.update_matched:
+                        batch = _updated(batch, rows, source, positions, rules.emptied)
+                        updated += len(rows)
+                    batch, removed, leaving = _remaining(batch, rows, partition, rules)
+                    deleted += removed
+                    if leaving is not None:
+                        moved.append(leaving)
+                    assert batch.num_rows + removed + (leaving.num_rows if leaving else 0) == before
+                    sink.write(batch)
+    except BaseException:
+        sink.discard()
+        raise
+    return Rewritten(sink.close(partition), updated, deleted, pa.Table.from_batches(moved) if moved else None)
+
+
+def _remaining(
+    batch: pa.RecordBatch, rows: pa.Array, partition: Mapping[str, str | None], rules: Rules
+) -> tuple[pa.RecordBatch, int, pa.RecordBatch | None]:
+    """The rows of a batch that stay in their file, how many are deleted, and those that move to another partition."""
+    before = batch.num_rows
+    if rules.delete_unmatched:
+        batch = batch.take(rows) if len(rows) else batch.slice(0, 0)
+    elif rules.delete_matched and len(rows):
+        batch = batch.filter(pc.invert(_mask(before, rows)))
+    deleted = before - batch.num_rows
+    if rules.partition_by and rules.update_matched and len(rows) and batch.num_rows:
+        stays = _stays(batch, partition, rules.partition_by)
+        if not pc.all(stays).as_py():
+            return batch.filter(stays), deleted, batch.filter(pc.invert(stays))
+    return batch, deleted, None
 
 
 def write_rows(
     rows: pa.Table,
+    positions: pa.Array | None,
     rules: Rules,
     *,
     folder: str,
@@ -188,15 +197,18 @@ def write_rows(
     codec: str = "zstd",
     rows_per_file: int = 5_000_000,
 ) -> list[Written]:
-    """Writes rows of the table's schema as new files, one partition after the other."""
+    """Writes the rows at these positions, or all, as new files, one partition after the other."""
+    chosen = _counting(rows.num_rows) if positions is None else positions
     written = []
-    for number, (partition, part) in enumerate(_partitions(rows, rules.partition_by)):
-        for start in range(0, part.num_rows, rows_per_file):
-            sink = Sink(
-                folder, f"{name}-{number:05d}-{start // rows_per_file:05d}.parquet", rules.physical, settings, codec
-            )
-            for batch in part.slice(start, rows_per_file).combine_chunks().to_batches(max_chunksize=BATCH_ROWS):
-                sink.write(batch)
+    for number, (partition, mine) in enumerate(_partitions(rows, chosen, rules.partition_by)):
+        for start in range(0, len(mine), rows_per_file):
+            part = f"{name}-{number:05d}-{start // rows_per_file:05d}.parquet"
+            sink = Sink(folder, part, rules.physical, settings, codec)
+            for begin in range(start, min(start + rows_per_file, len(mine)), BATCH_ROWS):
+                taken = rows.take(mine.slice(begin, min(BATCH_ROWS, start + rows_per_file - begin))).combine_chunks()
+                columns = [_one_chunk(column) for column in taken.columns]
+                arrays = conform(taken.column_names, columns, rules.schema, taken.num_rows)
+                sink.write(pa.RecordBatch.from_arrays(arrays, schema=rules.schema))
             if (done := sink.close(partition)) is not None:
                 written.append(done)
     return written
@@ -254,12 +266,13 @@ def _open(uri: str, settings: Mapping[str, object]) -> pq.ParquetFile:
 
 
 def _batches(
-    reader: pq.ParquetFile, file: TargetFile, matched: Matched, schema: pa.Schema
+    reader: pq.ParquetFile, file: TargetFile, matched: Matched | None, schema: pa.Schema
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array, pa.Array]]:
-    paths = {name.casefold(): value for name, value in file.partition.items()}
-    inside = [name for name in reader.schema_arrow.names if name.casefold() not in paths]
-    wanted = [name for name in inside if name.casefold() in {field.casefold() for field in schema.names}]
-    at = _Places(matched.rows)
+    paths = file.path_values
+    known = {field.casefold() for field in schema.names}
+    wanted = [name for name in reader.schema_arrow.names if name.casefold() in known and name.casefold() not in paths]
+    rows_of = _Places(matched.rows if matched else pa.array([], pa.int64()))
+    positions_of = matched.positions if matched else pa.array([], pa.int32())
     start = 0
     for batch in reader.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
         rows = batch.num_rows
@@ -267,9 +280,9 @@ def _batches(
         for place, name in enumerate(schema.names):
             if name.casefold() in paths:
                 arrays[place] = _repeated(paths[name.casefold()], schema.field(place).type, rows)
-        low, high = at.before(start), at.before(start + rows)
-        local = pc.subtract(matched.rows.slice(low, high - low), start)
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema), local, matched.positions.slice(low, high - low)
+        low, high = rows_of.before(start), rows_of.before(start + rows)
+        local = pc.subtract(rows_of.values.slice(low, high - low), start)
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema), local, positions_of.slice(low, high - low)
         start += rows
 
 
@@ -277,28 +290,29 @@ class _Places:
     """Binary search in an ascending Arrow array."""
 
     def __init__(self, values: pa.Array) -> None:
-        self._values = values
+        self.values = values
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.values)
 
     def __getitem__(self, place: int) -> int:
-        return int(self._values[place].as_py())
+        return int(self.values[place].as_py())
 
     def before(self, value: int) -> int:
         return bisect_left(self, value)
 
 
 def _updated(
-    batch: pa.RecordBatch, mask: pa.Array, source: pa.Table, positions: pa.Array, emptied: frozenset[str]
+    batch: pa.RecordBatch, rows: pa.Array, source: pa.Table, positions: pa.Array, emptied: frozenset[str]
 ) -> pa.RecordBatch:
+    mask = _mask(batch.num_rows, rows)
     arrays = []
     delivered = set(source.column_names)
     for field_ in batch.schema:
         old = batch.column(field_.name)
         if field_.name in delivered:
             new = source.column(field_.name).take(positions)
-            arrays.append(_replace(old, mask, new.combine_chunks() if isinstance(new, pa.ChunkedArray) else new))
+            arrays.append(_replace(old, mask, _one_chunk(new)))
         elif field_.name in emptied:
             arrays.append(pc.if_else(mask, pa.scalar(None, old.type), old))
         else:
@@ -331,26 +345,31 @@ def _stays(batch: pa.RecordBatch, partition: Mapping[str, str | None], partition
         value = partition.get(name)
         column = as_text(batch.column(name))
         same = column.is_null() if value is None else pc.fill_null(pc.equal(column, value), False)
-        stays = same if stays is None else pc.and_(stays, same)
+        stays = pc.and_(stays, same)
     return stays
 
 
-def _partitions(rows: pa.Table, partition_by: Sequence[str]) -> Iterable[tuple[dict[str, str | None], pa.Table]]:
+def _partitions(
+    rows: pa.Table, chosen: pa.Array, partition_by: Sequence[str]
+) -> Iterator[tuple[dict[str, str | None], pa.Array]]:
+    if not len(chosen):
+        return
     if not partition_by:
-        yield {}, rows
+        yield {}, chosen
         return
-    if not rows.num_rows:
-        return
-    texts = [as_text(rows.column(name)) for name in partition_by]
+    delivered = set(rows.column_names)
+    texts = [
+        as_text(rows.column(name)).take(chosen) if name in delivered else pa.nulls(len(chosen), pa.string())
+        for name in partition_by
+    ]
     # NULL is a partition too; `KeyIndex` numbers it like any other value.
     numbers = KeyIndex(texts).numbers
     order = pc.sort_indices(numbers)
-    counts = pc.value_counts(numbers.take(order)).field("counts").to_pylist()
     start = 0
-    for count in counts:
-        chosen = order.slice(start, count)
-        first = chosen[0].as_py()
-        yield {name: text[first].as_py() for name, text in zip(partition_by, texts, strict=True)}, rows.take(chosen)
+    for count in pc.value_counts(numbers.take(order)).field("counts").to_pylist():
+        mine = order.slice(start, count)
+        first = mine[0].as_py()
+        yield {name: text[first].as_py() for name, text in zip(partition_by, texts, strict=True)}, chosen.take(mine)
         start += count
 
 
@@ -364,9 +383,19 @@ def _repeated(value: str | None, kind: pa.DataType, rows: int) -> pa.Array:
     return pa.repeat(scalar, rows)
 
 
-def _codec(metadata: pq.FileMetaData) -> str:
-    """A file keeps its codec."""
-    if not metadata.num_row_groups or not metadata.num_columns:
+def _one_chunk(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(values, pa.ChunkedArray):
+        return values
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+
+
+def codec_of(uri: str | None, settings: Mapping[str, object]) -> str:
+    """The codec of a file, which what replaces it keeps."""
+    if uri is None:
         return "zstd"
-    name = metadata.row_group(0).column(0).compression.lower()
+    with _open(uri, settings) as reader:
+        metadata = reader.metadata
+        if not metadata.num_row_groups or not metadata.num_columns:
+            return "zstd"
+        name = str(metadata.row_group(0).column(0).compression).lower()
     return {"uncompressed": "none"}.get(name, name)

@@ -1,0 +1,1 @@
+"""The Arrow engine: for data that is at home on one machine."""
