@@ -1,4 +1,4 @@
-"""Brings rows into a table's schema: by name, without regard to case, missing columns as NULL, types as they are there."""
+"""Brings rows into a table's schema: by name, without regard to case, missing columns as NULL, types as there."""
 
 from collections.abc import Sequence
 

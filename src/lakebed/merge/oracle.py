@@ -54,7 +54,7 @@ def merge_by_row(
     kept: list[tuple[int | None, int | None]] = []  # (row of the target, row of the source)
     for row, key in enumerate(old_keys):
         match = where.get(key)
-        if match is None and does.delete_unmatched or match is not None and does.delete_matched:
+        if does.delete_unmatched if match is None else does.delete_matched:
             deleted += 1
         elif match is not None and does.update_matched:
             updated += 1

@@ -43,8 +43,8 @@ class MergePlan:
     """Everything a merge will do, decided before the target is touched; engines interpret it and decide nothing.
 
     `matched` has the number of matched rows of every file that has any. `rewrite` are the files that will be replaced,
-    `drop` those of which nothing remains, `keep` those that stay as they are, byte for byte. Each of `packs` becomes one
-    new file: a single file of `rewrite`, or several small ones of one partition where nearly all are rewritten anyway.
+    `drop` those of which nothing remains, `keep` those that stay as they are, byte for byte. Each of `packs` becomes
+    one new file: a single file of `rewrite`, or several small ones of one partition where nearly all are rewritten.
     """
 
     spec: MergeSpec
@@ -146,7 +146,7 @@ def plan_merge(
     scanned: int,
     rewrite_all: bool = False,
 ) -> MergePlan:
-    """What the merge will do to each file. `rewrite_all` is for formats in which a changed type must be written anew."""
+    """What the merge will do to each file. `rewrite_all`: a changed type must be written anew everywhere."""
     does = unified.spec.effects
     before = sum(file.rows for file in files)
     matched = sum(matches.rows.values())

@@ -1,11 +1,12 @@
 """Which files of the target can hold a key of the source: from what footers and paths say, once for all engines.
 
-An approximation may clear a file here; no row is ever decided by it. A file that says nothing of its keys is looked into.
+An approximation may clear a file here; no row is decided by it. A file that says nothing of its keys is looked into.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -113,12 +114,12 @@ class _Probe:
     def __len__(self) -> int:
         return len(self._ordered)
 
-    def __getitem__(self, place: int) -> object:
+    def __getitem__(self, place: int) -> Any:
         return self._ordered[place].as_py()
 
-    def between(self, low: object, high: object) -> bool:
-        place = bisect_left(self, low)  # type: ignore[type-var]
-        return place < len(self) and self[place] <= high  # type: ignore[operator]
+    def between(self, low: Any, high: Any) -> bool:
+        place = bisect_left(self, low)
+        return place < len(self) and bool(self[place] <= high)
 
 
 def _comparable(values: list[object | None], kind: pa.DataType) -> list[object | None]:

@@ -1,4 +1,4 @@
-"""Every way in which data makes a merge impossible, said the same on every engine: kind, column, count, keys, remedy."""
+"""Every way in which data makes a merge impossible, said alike on every engine: kind, column, count, keys, remedy."""
 
 from collections.abc import Sequence
 from typing import Literal

@@ -35,7 +35,7 @@ EFFECTS: dict[MergeStrategy, Effects] = {
 
 @dataclass(frozen=True, slots=True)
 class MergeSpec:
-    """A merge as asked for. Key and order columns are as the user wrote them until `spelled` gives them the table's case."""
+    """A merge as asked for. Columns are as the user wrote them until `spelled` gives them the table's case."""
 
     keys: tuple[str, ...]
     strategy: MergeStrategy = "upsert"

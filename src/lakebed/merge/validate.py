@@ -1,7 +1,7 @@
 """The checks that every engine shares: keys exist, types can be compared, schemas unify, no key is NULL."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from lakebed.merge import refusals
 from lakebed.merge.spec import MergeSpec, normalize_keys
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, FormatRules, Policy, plan_evolution
-from lakebed.schema.types import Integer, List, Map, Schema, Struct, Text, fold
+from lakebed.schema.types import Boolean, Date, Integer, List, Map, Schema, Struct, Text, fold
 from lakebed.schema.widen import Mismatch, widen
 
 
@@ -56,7 +56,7 @@ def unify(
     """Brings the columns of source and target together, or raises the DatasetMergeError that says why not.
 
     `current` is None where there is no table. `paths` are partition columns that lie in paths: those have no types of
-    their own, so an incoming value is written as text where the table has text.
+    their own, so whole numbers, dates and booleans arrive there as text.
     """
     for side, schema in (("source", incoming), ("target", current)):
         try:
@@ -150,12 +150,12 @@ def _require_comparable(spec: MergeSpec, key: str, current: Schema | None, incom
 
 
 def _with_text_paths(current: Schema | None, incoming: Schema, paths: Sequence[str]) -> Schema:
-    if current is None:
-        return incoming
-    text = {fold(name) for name in paths if name in current and isinstance(current[name].type, Text)}
+    text = {
+        fold(name) for name in paths if current is None or (name in current and isinstance(current[name].type, Text))
+    }
     return Schema.of(
-        type(column)(column.name, Text(), column.nullable, column.original)
-        if fold(column.name) in text and isinstance(column.type, Integer)
+        replace(column, type=Text())
+        if fold(column.name) in text and isinstance(column.type, Integer | Boolean | Date)
         else column
         for column in incoming
     )

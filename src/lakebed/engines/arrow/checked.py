@@ -1,4 +1,4 @@
-"""A source whose keys have been checked, held as an Arrow table: what the Arrow and the Spark engine look keys up in."""
+"""A source whose keys have been checked, as an Arrow table: what the Arrow and the Spark engine look keys up in."""
 
 from dataclasses import dataclass
 from functools import cached_property

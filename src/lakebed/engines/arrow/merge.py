@@ -1,4 +1,4 @@
-"""Merges with PyArrow: keys are looked up in vectorised batches, and files rewritten in as many threads as there are cores.
+"""Merges with PyArrow: keys are looked up in vectorised batches, and files rewritten in a thread for each core.
 
 Memory is bounded by the batches in flight and the source's keys, not by the target.
 """
@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 
 import pyarrow as pa
 
@@ -80,9 +81,11 @@ class ArrowSource:
             written = [one.written for one in done if one.written is not None]
             moved = [one.moved for one in done if one.moved is not None]
             codec = kernel.codec_of(plan.rewrite[0].uri if plan.rewrite else _any(plan.keep), self._settings)
-            where = {"folder": job.staging.folder, "settings": self._settings, "codec": codec}
+            write = partial(
+                kernel.write_rows, rules=rules, folder=job.staging.folder, settings=self._settings, codec=codec
+            )
             if moved:
-                written += kernel.write_rows(pa.concat_tables(moved), None, rules, name="moved", **where)
+                written += write(pa.concat_tables(moved), None, name="moved")
             inserted = 0
             if plan.expected.inserted:
                 positions = (
@@ -91,7 +94,7 @@ class ArrowSource:
                     else unmatched(checked.table.num_rows, [one.positions for one in self._matched.values()])
                 )
                 inserted = checked.table.num_rows if positions is None else len(positions)
-                written += kernel.write_rows(checked.table, positions, rules, name="inserted", **where)
+                written += write(checked.table, positions, name="inserted")
         return Merged(
             tuple(WrittenFile(one.path, one.rows, one.size_bytes, one.partition) for one in written),
             MergeCounts(
