@@ -338,9 +338,9 @@ def _counting(length: int) -> pa.Array:
     return pa.array(range(length), pa.int64())
 
 
-def _stays(batch: pa.RecordBatch, partition: Mapping[str, str | None], partition_by: Sequence[str]) -> pa.Array | None:
-    """Which rows still belong to the partition of their file, or None where all must."""
-    stays: pa.Array | None = None
+def _stays(batch: pa.RecordBatch, partition: Mapping[str, str | None], partition_by: Sequence[str]) -> pa.Array:
+    """Which rows still belong to the partition of their file."""
+    stays = pa.repeat(pa.scalar(True), batch.num_rows)
     for name in partition_by:
         value = partition.get(name)
         column = as_text(batch.column(name))

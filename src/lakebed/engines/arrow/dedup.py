@@ -38,7 +38,7 @@ def _leaders(rows: pa.Table, numbers: pa.Array, order_by: Sequence[str]) -> pa.A
             by[f"nan{place}"] = pc.fill_null(pc.is_nan(column), False)
         by[f"order{place}"] = column
     directions = [(name, "ascending" if name == "number" else "descending") for name in by]
-    ordered = pc.sort_indices(pa.table(by), sort_keys=directions, null_placement="at_end")
+    ordered = pc.sort_indices(pa.table(by), sort_keys=directions)  # NULL last is the default
     ranks = KeyIndex([numbers, *(rows.column(name) for name in order_by)]).numbers
     # The first row of each key in this order leads, and with it every row of the same rank.
     sorted_numbers = numbers.take(ordered)

@@ -115,7 +115,7 @@ class DuckDBSource:
         self._ready = _Ready(unified, table, number, native)
         self._refuse_null_and_repeated_keys(self._ready)
         keys = ", ".join(q(key) for key in unified.spec.keys)
-        found = scratch.connection.execute(f"SELECT {keys} FROM {q(table)}").fetch_arrow_table()
+        found = scratch.arrow(f"SELECT {keys} FROM {q(table)}")
         return CheckedSource(found.num_rows, found)
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
@@ -324,7 +324,7 @@ class _Writer:
             # What is deleted from the scratch table must still be found when files are rewritten.
             copied = self.scratch.table("deleted", f"SELECT * FROM {matched}")
             statement = sql.merge_statement(copied, source, ready.spec.keys, does)
-        counted = self.scratch.connection.execute(statement).fetch_arrow_table().column("merge_action").value_counts()
+        counted = self.scratch.arrow(statement).column("merge_action").value_counts()
         return Counter({str(one["values"]): int(one["counts"].as_py()) for one in counted})
 
     def _rows_of(self, pack: Sequence[DataFile]) -> str:

@@ -56,6 +56,13 @@ class Scratch:
     def rows(self, query: str) -> list[tuple[object, ...]]:
         return self.connection.execute(query).fetchall()
 
+    def arrow(self, query: str) -> pa.Table:
+        """The rows of a query as an Arrow table."""
+        result = self.connection.execute(query)
+        # Newer releases renamed it and warn about the old name, which is the only one that older ones have.
+        fetch = getattr(result, "to_arrow_table", None) or result.fetch_arrow_table
+        return fetch()
+
     def number(self, query: str) -> int:
         """The one number that a query returns."""
         (number,) = self.rows(query)[0]
