@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -135,8 +135,6 @@ class _Run:
         state = self._state()
         unified = self._unified(state)
         source = self._check(unified)
-        if not source.rows and not (unified.spec.effects.delete_unmatched and state.rows):
-            return self._nothing(unified, state, source)
         if not self.target.capabilities.made_of_files:
             return self._merge_rows(unified, state, source)
         plan = self._plan(unified, state, source)
@@ -180,7 +178,7 @@ class _Run:
         pruned = prune(files, source.keys)
         _refuse_nulls(unified, pruned.nulls)
         matches = Matches()
-        if source.rows and pruned.candidates:
+        if pruned.candidates:
             matches = self.rows.match(unified, pruned.candidates, in_path=self._in_path(state.partition_by))
             _refuse_nulls(unified, matches.nulls)
         rewrite_all = bool(unified.evolution.widenings) and not self.target.capabilities.evolves_without_rewrite
@@ -189,7 +187,7 @@ class _Run:
             files=files,
             source_rows=source.rows,
             matches=matches,
-            scanned=len(pruned.candidates) if source.rows else 0,
+            scanned=len(pruned.candidates),
             rewrite_all=rewrite_all,
         )
 
@@ -269,11 +267,6 @@ class _Run:
 
     def _in_path(self, partition_by: Sequence[str]) -> tuple[str, ...]:
         return tuple(partition_by) if self.target.capabilities.partition_in_path else ()
-
-    def _nothing(self, unified: Unified, state: TableState, source: CheckedSource) -> MergeResult:
-        plan = plan_merge(unified, files=state.files, source_rows=source.rows, matches=Matches(), scanned=0)
-        result = MergeResult(total=state.rows, before=state.rows, files_kept=len(state.files), dry_run=self.dry_run)
-        return replace(result, plan=plan) if self.dry_run else result
 
 
 def _result(plan: MergePlan, *, dry_run: bool) -> MergeResult:
