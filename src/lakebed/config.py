@@ -154,6 +154,11 @@ class Settings(_Section):
         description="What happens to a value that does not parse: refuse fails the delivery with file, line "
         "and column; quarantine sets its row aside and counts it.",
     )
+    on_conflict: Literal["refuse", "variant"] = Field(
+        default="refuse",
+        description="What happens to a column whose new type does not fit the table's: refuse fails the delivery; "
+        "variant keeps the new values in a column of their own beside it.",
+    )
     no_stage: bool = Field(default=False, description="Read source files where they are instead of copying them first.")
     strict: bool = Field(default=False, description="Refuse what would otherwise be a warning, such as a missing file.")
     parallelism: int | None = Field(
@@ -183,8 +188,9 @@ class Settings(_Section):
         return self.staging.location or str(self.workdir_path / "staging")
 
     @property
-    def ledger_url(self) -> str:
-        return self.ledger or f"sqlite:///{self.workdir_path / 'ledger.db'}"
+    def ledger_place(self) -> str | Path:
+        """A database URL, or the SQLite file in the work directory."""
+        return self.ledger or self.workdir_path / "ledger.db"
 
     @property
     def copies_at_once(self) -> int:

@@ -25,6 +25,7 @@
     │   ├── ConcurrentModification        somebody else committed first
     │   └── TargetLocked
     ├── StateError                        the ledger
+    │   └── ClaimHeld                     another run works on the same thing
     └── LineageError
 
 Each class carries its facts as attributes and builds its own message: what happened, to what, what to do. Only the
@@ -286,6 +287,20 @@ class TargetLocked(TargetError):
 
 class StateError(LakebedError):
     """The ledger cannot be used as it is."""
+
+
+class ClaimHeld(StateError):
+    """Another run works on the same thing."""
+
+    def __init__(self, *, resource: str, host: str, pid: int, since: str) -> None:
+        super().__init__(
+            f"{resource} is being worked on by process {pid} on {host} since {since}",
+            remedy="Wait for it to finish; if it has crashed, its claim is free as soon as that is certain.",
+        )
+        self.resource = resource
+        self.host = host
+        self.pid = pid
+        self.since = since
 
 
 class LineageError(LakebedError):

@@ -18,7 +18,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """Rows and exact sums of the source files against the committed table."""
+    """Rows and exact sums of the source files against the committed table.
+
+    `source` counts what was to go into the table; rows that were set aside in quarantine are `rejected_rows`.
+    """
 
     source: Totals
     table: Totals
@@ -31,8 +34,8 @@ class Reconciliation:
     def differences(self) -> tuple[Difference, ...]:
         """Empty when everything adds up to the last digit."""
         found = []
-        if self.source.rows - self.rejected_rows != self.table.rows:
-            found.append(Difference("rows", Decimal(self.source.rows - self.rejected_rows), Decimal(self.table.rows)))
+        if self.source.rows != self.table.rows:
+            found.append(Difference("rows", Decimal(self.source.rows), Decimal(self.table.rows)))
         for column, expected in self.source.sums.items():
             if expected + self.rounded.get(column, Decimal(0)) != (actual := self.table.sums.get(column, Decimal(0))):
                 found.append(Difference(column, expected, actual))
@@ -57,7 +60,7 @@ class Reconciliation:
                     "source": format(total, "f"),
                     "table": format(self.table.sums.get(column, Decimal(0)), "f"),
                     **(
-                        {"rounded": format(self.rounded[column], "f"), "roundedValues": self.rounded_values[column]}
+                        {"rounded": format(self.rounded[column], "f"), "roundedValues": self.rounded_values.get(column)}
                         if column in self.rounded
                         else {}
                     ),

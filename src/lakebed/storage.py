@@ -135,7 +135,7 @@ def join(folder: str, *parts: str) -> str:
 
 def absolute(uri: str) -> str:
     """The same place, independent of the current folder; file:// addresses become plain paths."""
-    return str(local_path(uri).expanduser().absolute()) if is_local(uri) else uri.rstrip("/")
+    return os.path.abspath(local_path(uri).expanduser()) if is_local(uri) else uri.rstrip("/")
 
 
 class Storage:
@@ -256,7 +256,7 @@ class Storage:
 
     def _open(self, uri: str) -> tuple[_Store, str]:
         if is_local(uri):
-            return _local_store(), str(local_path(uri).absolute()).lstrip("/")
+            return _local_store(), os.path.abspath(local_path(uri)).lstrip("/")
         parts = urlsplit(uri)
         return _remote_store(_bucket(uri), self.settings), uri[len(_bucket(uri)) :].lstrip("/") if parts.netloc else ""
 

@@ -13,6 +13,13 @@ from lakebed import __version__
 # command -> the module that holds a function of the same name; the order is the order of `lakebed --help`
 COMMANDS: dict[str, str] = {
     "sample": "lakebed.cli.sample",
+    "run": "lakebed.cli.run",
+    "plan": "lakebed.cli.plan",
+    "discover": "lakebed.cli.discover",
+    "stage": "lakebed.cli.stage",
+    "load": "lakebed.cli.load",
+    "status": "lakebed.cli.status",
+    "reconcile": "lakebed.cli.reconcile",
 }
 
 

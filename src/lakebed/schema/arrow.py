@@ -72,7 +72,9 @@ def to_arrow(type_: DataType) -> pa.DataType:
 def to_arrow_field(column: Column) -> pa.Field:
     """The Arrow field, with the original name in its metadata."""
     metadata = None if column.original is None else {ORIGINAL_KEY: column.original.encode()}
-    return pa.field(column.name, to_arrow(column.type), nullable=column.nullable, metadata=metadata)
+    # Arrow knows no required column of nothing.
+    nullable = column.nullable or isinstance(column.type, Null)
+    return pa.field(column.name, to_arrow(column.type), nullable=nullable, metadata=metadata)
 
 
 def to_arrow_schema(schema: Schema) -> pa.Schema:

@@ -27,7 +27,7 @@ from lakebed.schema.typetext import TypeText
 from lakebed.schema.widen import FormatRules
 
 # TIMESTAMPTZ counts microseconds, TIME does so or counts nanoseconds, and a column must have a type.
-RULES = FormatRules(zoned_nanoseconds=False, null_type=False)
+RULES = FormatRules(zoned_timestamp_units=("us",), time_of_day_units=("us", "ns"), null_type=False)
 
 _INTEGERS = {(8, True): "TINYINT", (16, True): "SMALLINT", (32, True): "INTEGER", (64, True): "BIGINT"}
 _INTEGERS |= {(bits, False): f"U{name}" for (bits, _), name in list(_INTEGERS.items())}

@@ -31,7 +31,7 @@ from lakebed.schema.widen import FormatRules, storable
 # The key in a Spark field's metadata; the same word as in Arrow's.
 ORIGINAL_KEY = "lakebed.original"
 
-RULES = FormatRules(unsigned_integers=False, nanoseconds=False, time_of_day=False, coarsest_time_unit="us")
+RULES = FormatRules(unsigned_integers=False, nanoseconds=False, coarsest_time_unit="us", time_of_day_units=())
 
 _INTEGERS = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}
 # JSON has names of its own for them.

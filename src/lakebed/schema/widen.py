@@ -26,7 +26,7 @@ from lakebed.schema.types import (
 Path: TypeAlias = tuple[str, ...]
 
 MAX_DECIMAL_DIGITS = 38
-_UNITS: tuple[TimeUnit, ...] = ("s", "ms", "us", "ns")
+UNITS: tuple[TimeUnit, ...] = ("s", "ms", "us", "ns")
 # Integers up to this many bits of magnitude are exact in a float of this width.
 _MANTISSA_BITS = {32: 24, 64: 53}
 # How a path speaks of what lies inside lists and maps; Iceberg and DuckDB use the same words.
@@ -46,9 +46,10 @@ class FormatRules:
     unsigned_integers: bool = True
     small_integers: bool = True
     nanoseconds: bool = True
-    zoned_nanoseconds: bool = True
-    time_of_day: bool = True
     coarsest_time_unit: TimeUnit = "s"
+    # Where moments with a zone, and times of day, have fewer units than the two fields above say.
+    zoned_timestamp_units: tuple[TimeUnit, ...] = UNITS
+    time_of_day_units: tuple[TimeUnit, ...] = UNITS
     null_type: bool = True
 
 
@@ -82,9 +83,11 @@ def storable(type_: DataType, rules: FormatRules) -> DataType | None:
         case Integer():
             return _storable_integer(type_, rules)
         case Time(unit):
-            return Time(finest) if rules.time_of_day and (finest := _storable_unit(unit, rules, zone=None)) else None
+            finer = _storable_unit(unit, rules.time_of_day_units, rules)
+            return Time(finer) if finer else None
         case Timestamp(unit, zone):
-            return Timestamp(finest, zone) if (finest := _storable_unit(unit, rules, zone=zone)) else None
+            finer = _storable_unit(unit, rules.zoned_timestamp_units if zone else UNITS, rules)
+            return Timestamp(finer, zone) if finer else None
         case List(element):
             return List(inner) if (inner := storable(element, rules)) else None
         case Map(key, value):
@@ -108,11 +111,11 @@ def _storable_integer(type_: Integer, rules: FormatRules) -> DataType:
     return type_
 
 
-def _storable_unit(unit: TimeUnit, rules: FormatRules, *, zone: str | None) -> TimeUnit | None:
-    finest = max(unit, rules.coarsest_time_unit, key=_UNITS.index)
-    if finest == "ns" and not (rules.nanoseconds and (zone is None or rules.zoned_nanoseconds)):
-        return None
-    return finest
+def _storable_unit(unit: TimeUnit, units: tuple[TimeUnit, ...], rules: FormatRules) -> TimeUnit | None:
+    """The coarsest of a format's units that is at least as fine."""
+    coarsest = max(unit, rules.coarsest_time_unit, key=UNITS.index)
+    finer = [candidate for candidate in UNITS[UNITS.index(coarsest) :] if candidate in units]
+    return finer[0] if finer and (finer[0] != "ns" or rules.nanoseconds) else None
 
 
 def _widen(path: Path, current: DataType, incoming: DataType, rules: FormatRules) -> DataType | Mismatch:
@@ -197,12 +200,12 @@ def _widen_scalar(current: DataType, incoming: DataType, rules: FormatRules) -> 
         case (Float(bits), Integer()):
             return _widen_to_float(incoming, bits)
         case (Time(before), Time(after)):
-            return Time(max(before, after, key=_UNITS.index))
+            return Time(max(before, after, key=UNITS.index))
         case (Timestamp(), Timestamp()):
             if (current.zone is None) != (incoming.zone is None):
                 return "one has a time zone and the other has none"
             # The same instants, whatever the zone they are shown in: the target's stays.
-            return Timestamp(max(current.unit, incoming.unit, key=_UNITS.index), current.zone)
+            return Timestamp(max(current.unit, incoming.unit, key=UNITS.index), current.zone)
         case _:
             return "no type holds the values of both"
 

@@ -73,9 +73,7 @@ def open_target(address: Address | str, *, workdir: Path, storage: Storage | Non
         from lakebed.targets.duckdb import DuckDBTarget
 
         return DuckDBTarget(absolute(address.place), address.table, storage=storage)
-    from lakebed.targets.iceberg import IcebergTarget
-
-    return IcebergTarget(address.place, address.table, workdir=workdir, storage=storage)
+    raise ConfigError(f"{address}: there is no Iceberg target yet")
 
 
 def _parquet(text: str, rest: str) -> Address:

@@ -87,6 +87,13 @@ class Target(Protocol):
         """The files that hold rows of this slice. Bounds may clear a file, never convict one."""
         ...
 
+    def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
+        """The files that hold a column in a narrower type than the plan's, which the same change must replace.
+
+        None where the format widens by metadata, or is not made of files.
+        """
+        ...
+
     def stage(self, state: TableState, evolution: EvolutionPlan, *, partition_by: Sequence[str] = ()) -> Staging:
         """Opens a folder for an engine to write into. `partition_by` counts when the table is created."""
         ...

@@ -13,29 +13,24 @@ replaced, never removed first; deletions come last.
 """
 
 import contextlib
-import fcntl
 import json
 import os
-import secrets
-import shutil
-import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from lakebed.errors import AlreadyExists, Changed, ConcurrentModification, NotFound, TargetError
 from lakebed.storage import Entry, Storage, is_local, join, local_path, sync_folder
 from lakebed.targets.lock import WAIT_SECONDS, exclusive
+from lakebed.targets.staging import StagingArea
 
 FORMAT = 1
 THREADS = 16
 CHUNK_BYTES = 4 * 1024 * 1024
-# Object stores do not tell that a process has died; a staging that old is nobody's.
-REMOTE_STAGING_LIVES = timedelta(days=2)
 
 Checkpoint: TypeAlias = Callable[[str], None]
 T = TypeVar("T")
@@ -57,10 +52,10 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A file that leaves the dataset, if it is still the one that was read."""
+    """A file that leaves the dataset."""
 
     path: str
-    fingerprint: str
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,36 +117,22 @@ class Journal:
         self._wait_seconds = wait_seconds
         self._record = join(self.folder, "commit.json")
         self._local = is_local(dataset)
-        self._owned: dict[str, IO[str]] = {}
+        self._area = StagingArea(self.folder, storage)
 
     def begin(self) -> str:
-        """Opens a staging and returns its id; removes those that dead processes left."""
-        self._sweep()
-        id_ = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
-        owner = join(self.folder, id_, "owner")
-        if not self._local:
-            self._storage.put(owner, b"", create_only=True)
-            return id_
-        path = local_path(owner)
-        path.parent.joinpath("data").mkdir(parents=True)
-        handle = path.open("w")
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        if not path.exists():
-            # A sweep came between the file and its lock.
-            handle.close()
-            return self.begin()
-        self._owned[id_] = handle
-        return id_
+        """Opens a staging and returns its id."""
+        record, _ = self._read()
+        return self._area.begin(keep={record.id} if record is not None and record.state == "pending" else ())
 
     def staging(self, id_: str) -> str:
         """The folder that engines write into."""
-        return join(self.folder, id_, "data")
+        return self._area.folder(id_)
 
     def abandon(self, id_: str) -> None:
         """Removes a staging that will not be committed."""
         if (record := self._read()[0]) is not None and record.id == id_ and record.state == "pending":
             raise TargetError(f"{self.dataset}: commit {id_} has happened and cannot be abandoned")
-        self._remove_staging(id_)
+        self._area.remove(id_)
 
     def steady(self, look: Callable[[], T]) -> T:
         """What `look` sees of the dataset, recovered first, and seen between two commits rather than during one."""
@@ -189,7 +170,7 @@ class Journal:
             etag = self._write(record, etag)
             self._checkpoint("recorded")
             self._roll_forward(record, etag, after_crash=False)
-        self._remove_staging(id_)
+        self._area.remove(id_)
         self._checkpoint("swept")
 
     def _read(self) -> tuple[Record | None, str | None]:
@@ -249,7 +230,7 @@ class Journal:
         etag = self._write(Record(record.id, "applied", committed_at=record.committed_at), etag)
         self._checkpoint("retired")
         if after_crash:
-            self._remove_staging(record.id)
+            self._area.remove(record.id)
         return etag
 
     def _still_staged(self, folder: str, put: Put) -> bool:
@@ -278,15 +259,24 @@ class Journal:
 
     def _delete(self, delete: Delete, *, check: bool) -> None:
         uri = join(self.dataset, delete.path)
-        if check:
-            try:
-                if fingerprint(self._storage.head(uri)) != delete.fingerprint:
-                    # Somebody has put another file there since the crash; it is not ours to remove.
-                    return
-            except NotFound:
-                return
+        if check and not self._may_delete(uri, delete):
+            return
         self._storage.delete([uri])
         self._checkpoint(f"delete {delete.path}")
+
+    def _may_delete(self, uri: str, delete: Delete) -> bool:
+        try:
+            size_bytes = self._storage.head(uri).size_bytes
+        except NotFound:
+            return False
+        # Not the whole fingerprint: a copy or a backup of an interrupted dataset has other inodes and times.
+        if size_bytes != delete.size_bytes:
+            raise TargetError(
+                f"{uri} was to be removed by the commit of {self._record}, and is another file now ({size_bytes} bytes"
+                f" instead of {delete.size_bytes})",
+                remedy="Move it out of the dataset; the commit is finished when the table is opened again.",
+            )
+        return True
 
     def _each(self, items: Sequence[T], act: Callable[[T], None]) -> None:
         if self._local or len(items) < 2:
@@ -314,50 +304,6 @@ class Journal:
                     folder.rmdir()
                 continue
             sync_folder(folder)
-
-    def _sweep(self) -> None:
-        record, _ = self._read()
-        kept = record.id if record is not None and record.state == "pending" else None
-        if not self._local:
-            self._sweep_remote(kept)
-            return
-        folder = local_path(self.folder)
-        for owner in folder.glob("*/owner") if folder.is_dir() else ():
-            if owner.parent.name == kept or owner.parent.name in self._owned:
-                continue
-            with contextlib.suppress(FileNotFoundError), owner.open("r+") as handle:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue
-                shutil.rmtree(owner.parent, ignore_errors=True)
-
-    def _sweep_remote(self, kept: str | None) -> None:
-        oldest = datetime.fromtimestamp(time.time(), UTC) - REMOTE_STAGING_LIVES
-        entries = [
-            entry for entry in self._storage.list(self.folder) if entry.uri.count("/") > self.folder.count("/") + 1
-        ]
-        dead = {
-            entry.uri.removesuffix("/owner")
-            for entry in entries
-            if entry.uri.endswith("/owner") and entry.modified is not None and entry.modified < oldest
-        }
-        self._storage.delete(
-            entry.uri
-            for entry in entries
-            if any(entry.uri.startswith(folder + "/") for folder in dead) and f"/{kept}/" not in entry.uri
-        )
-
-    def _remove_staging(self, id_: str) -> None:
-        folder = join(self.folder, id_)
-        if not self._local:
-            self._storage.delete([entry.uri for entry in self._storage.list(folder)])
-            return
-        shutil.rmtree(local_path(folder), ignore_errors=True)
-        if (handle := self._owned.pop(id_, None)) is not None:
-            handle.close()
-        with contextlib.suppress(OSError):  # not empty: a lock and a record stay
-            local_path(self.folder).rmdir()
 
 
 def _sync_and_sum(path: Path) -> tuple[int, str]:

@@ -73,7 +73,6 @@ class ParquetTarget:
         return Affected(tuple(whole), tuple(mixed))
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
-        """The files that hold a column in a narrower type than the plan's; the same change must replace them."""
         widened = {fold(step.path[0]) for step in plan.widenings}
         if not widened:
             return ()
@@ -249,7 +248,7 @@ class ParquetTarget:
                 final = f"{folder}/{name}" if folder else name
             puts.append(Put(new.path, final, new.size_bytes))
         deletes = [
-            Delete(old.uri.removeprefix(self._root + "/"), old.fingerprint) for old in leaving if old.uri not in taken
+            Delete(old.uri.removeprefix(self._root + "/"), old.size_bytes) for old in leaving if old.uri not in taken
         ]
         return puts, deletes
 
