@@ -10,6 +10,7 @@
     │   ├── ManifestError
     │   ├── MissingFile
     │   ├── HeaderError
+    │   ├── UnplannedColumns              a file has columns that the plan does not know: plan again with them
     │   └── BadValue                      file, line, column and value
     ├── SchemaError                       columns and types
     │   ├── UnsupportedType
@@ -134,6 +135,19 @@ class HeaderError(SourceError):
         super().__init__(f"{file}, line {line}: {message}", remedy=remedy)
         self.file = file
         self.line = line
+
+
+class UnplannedColumns(SourceError):
+    """A file has columns that the plan does not know; whoever planned adds `names` to the plan and tries again."""
+
+    def __init__(self, *, file: str, names: Sequence[str]) -> None:
+        shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        super().__init__(
+            f"{file}: {len(names)} of its columns are not in the plan: {shown}",
+            remedy="Load the delivery again: the plan is made anew from the headers of its files.",
+        )
+        self.file = file
+        self.names = tuple(names)
 
 
 class BadValue(SourceError):

@@ -40,10 +40,12 @@ class Reconciliation:
             if expected + self.rounded.get(column, Decimal(0)) != (actual := self.table.sums.get(column, Decimal(0))):
                 found.append(Difference(column, expected, actual))
         if not self.rounded:
-            for currency, sums in self.source.by_currency.items():
-                there = self.table.by_currency.get(currency, {})
-                for column, expected in sums.items():
-                    if expected != (actual := there.get(column, Decimal(0))):
+            for currency in {**self.source.by_currency, **self.table.by_currency}:
+                expected_sums = self.source.by_currency.get(currency, {})
+                actual_sums = self.table.by_currency.get(currency, {})
+                for column in {**expected_sums, **actual_sums}:
+                    expected, actual = expected_sums.get(column, Decimal(0)), actual_sums.get(column, Decimal(0))
+                    if expected != actual:
                         found.append(Difference(f"{column} in {currency}", expected, actual))
         return tuple(found)
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from lakebed.deciding import Decision, decide
 from lakebed.engines.base import Engine
-from lakebed.engines.spark.engine import SparkEngine
-from lakebed.engines.spark.session import Session, open_session, require_shared
 from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, SourceError
 from lakebed.holding import held, what_it_says
 from lakebed.incoming import NamingChoice
@@ -30,6 +28,8 @@ from lakebed.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakebed.engines.spark.session import Session
 
 # A delivery that is written over while it is read is read again.
 READINGS = 3
@@ -98,7 +98,7 @@ class Run:
             for reading in range(1, READINGS + 1):
                 try:
                     ready = self._make_ready(delivery)
-                    loader = self._loader(target)
+                    loader = self._loader(target, address)
                     self._observer.loading(ready)
                     report = loader.load(claim, ready, found.deliveries, still_same=self._check(delivery))
                     break
@@ -117,6 +117,8 @@ class Run:
 
     def _make_ready(self, delivery: Delivery) -> Delivery:
         """The delivery with its columns known and its files where the workers reach them."""
+        from lakebed.engines.spark.session import require_shared
+
         session = self._spark_session()
         if self._settings.no_stage:
             for file in delivery.files:
@@ -142,9 +144,10 @@ class Run:
                 return newer
         raise SourceError(f"{slice_} has gone from {self._source} while it was read", remedy="Run again.")
 
-    def _loader(self, target: Target) -> Loader:
+    def _loader(self, target: Target, address: Address) -> Loader:
         return Loader(
             target=target,
+            quarantine=self._target(address.beside("_rejected")),
             engine=self._engine(),
             ledger=self._ledger,
             choice=NamingChoice(self._settings.naming, self._settings.decimals),
@@ -154,12 +157,17 @@ class Run:
             observer=self._observer,
         )
 
-    def _spark_session(self) -> Session:
+    def _spark_session(self) -> "Session":
         if self._session is None:
+            # Spark is imported when a delivery is to be loaded: a run that has nothing to do takes no time.
+            from lakebed.engines.spark.session import open_session
+
             self._session = self._open.enter_context(open_session(self._settings, spark=self._spark))
         return self._session
 
     def _engine(self) -> Engine:
+        from lakebed.engines.spark.engine import SparkEngine
+
         return SparkEngine(self._spark_session().spark, self._workspace.storage.settings)
 
     def _target(self, address: Address) -> Target:

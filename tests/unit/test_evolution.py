@@ -255,6 +255,7 @@ def test_a_refusal_names_the_place_inside_a_column() -> None:
         (INT, Decimal(18, 2)),
         (INT, Float(64)),
         (Timestamp("us"), Timestamp("ns")),
+        (Map(INT, TEXT), Map(LONG, TEXT)),
     ],
     ids=str,
 )

@@ -97,6 +97,19 @@ def test_plain_headers_that_differ_in_case_stay_two_columns() -> None:
     assert assign(first, ["Foo"])["Foo"] == "foo_1"
 
 
+def test_two_names_that_looked_like_one_column_part_when_they_come_together() -> None:
+    apart = assign(assign(Identities(), ["foo"], finished_names=True), ["Foo"], finished_names=True)
+    assert names(apart, "foo", "Foo") == ["foo", "foo"]
+    together = assign(apart, ["Foo", "foo"], finished_names=True)
+    assert names(together, "foo", "Foo") == ["foo", "foo_1"]
+    assert assign(together, ["Foo"], finished_names=True) == together
+
+
+def test_repeated_headers_are_named_alike_whether_or_not_they_were_told_apart_before() -> None:
+    for header in (["a", "a", "a"], ["a", "a#2", "a#3"]):
+        assert assign(Identities(), header).names == ("a", "a_1", "a_2")
+
+
 def test_focus_names_are_one_column_in_csv_and_parquet() -> None:
     csv = assign(Identities(), ["BilledCost", "x_Discounts"])
     parquet = assign(csv, ["BilledCost", "x_discounts"], finished_names=True)
@@ -109,6 +122,23 @@ def test_a_table_of_unknown_origin_is_met_by_name() -> None:
     identities = assign(Identities.from_schema(table), [COST, "Foo", "foo"])
     assert names(identities, COST, "Foo", "foo") == ["Line_Item_Unblended_Cost", "foo", "foo_1"]
     assert identities.names == table.names
+
+
+def test_a_remark_in_a_table_is_not_an_original() -> None:
+    table = Schema.of(
+        [
+            Column("line_item_unblended_cost", Text(), original="what it cost before discounts"),
+            Column("renamed_by_the_user", Text(), original=ARN),
+        ]
+    )
+    identities = assign(Identities.from_schema(table), [COST, ARN])
+    assert names(identities, COST, ARN) == ["line_item_unblended_cost", "renamed_by_the_user"]
+
+
+def test_the_tables_original_comes_before_the_ledgers_aliases() -> None:
+    table = Schema.of([Column("line_item_unblended_cost", Text(), original=COST)])
+    identities = Identities.from_schema(table, {"line_item_unblended_cost": "line_item_unblended_cost"})
+    assert identities.originals("line_item_unblended_cost") == (COST, "line_item_unblended_cost")
 
 
 def test_our_own_columns_are_never_given_away() -> None:

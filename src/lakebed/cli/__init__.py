@@ -12,6 +12,7 @@ from lakebed import __version__
 
 # command -> the module that holds a function of the same name; the order is the order of `lakebed --help`
 COMMANDS: dict[str, str] = {
+    "demo": "lakebed.cli.demo",
     "sample": "lakebed.cli.sample",
     "run": "lakebed.cli.run",
     "plan": "lakebed.cli.plan",
@@ -20,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "load": "lakebed.cli.load",
     "status": "lakebed.cli.status",
     "reconcile": "lakebed.cli.reconcile",
+    "doctor": "lakebed.cli.doctor",
 }
 
 

@@ -15,8 +15,10 @@ OnBadValue: TypeAlias = Literal["refuse", "quarantine"]
 class ConvertJob:
     """Source files in, files of the table's schema out.
 
-    `columns` names each incoming column by its original header and says what it is called and typed in the table; what
-    the table has besides is NULL, except for `constants`, which every row carries.
+    `columns` names each incoming column by its original header and says what it is called in the table; the type is the
+    one of the staging's schema. What the table has besides is NULL, except for `constants`, which every row carries.
+    `partition` goes into the paths; a partition column is also written into the files if the staging's schema has it.
+    `currency_column` is a table name.
     """
 
     files: tuple[SourceFile, ...]
@@ -30,7 +32,7 @@ class ConvertJob:
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """What a narrower decimal type cost one column."""
+    """What a narrower decimal type cost one column: values changed, and the table's sum minus the source's."""
 
     values: int
     difference: Decimal
@@ -38,10 +40,13 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True)
 class RejectedValue:
-    """A value that did not parse, kept for the quarantine table with the row it stood in."""
+    """A value that did not parse, kept for the quarantine table with the row it stood in.
+
+    Rows of Parquet files are counted from 1; a row with too few or too many fields has an empty `column`.
+    """
 
     file: str
-    line: int
+    line: int | None
     column: str
     value: str
     expected: str
@@ -49,13 +54,18 @@ class RejectedValue:
 
 @dataclass(frozen=True)
 class Converted:
-    """What a conversion wrote and what it found, measured on the source before anything was rounded."""
+    """What a conversion wrote and what it found, measured on the source before anything was rounded.
+
+    `rejected` has the first values of each file that were kept out; all rows kept out are in `rejected_files`, as text.
+    `source` counts what went into the table, so the rows of the files are `source.rows + rejected_rows`.
+    """
 
     files: tuple[WrittenFile, ...]
     source: Totals
     rounding: Mapping[str, Rounding] = field(default_factory=dict)
     rejected: tuple[RejectedValue, ...] = ()
     rejected_rows: int = 0
+    rejected_files: tuple[WrittenFile, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

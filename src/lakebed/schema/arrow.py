@@ -99,12 +99,12 @@ def from_arrow_field(field: pa.Field, *, within: str = "") -> Column:
 
 def from_arrow(type_: pa.DataType, *, column: str | None = None) -> DataType:
     """Our type for an Arrow type, or UnsupportedType naming the column."""
-    if pat.is_nested(type_):
-        return _nested(type_, column)
     if isinstance(type_, pa.BaseExtensionType):
         return from_arrow(type_.storage_type, column=column)
     if pat.is_dictionary(type_) or pat.is_run_end_encoded(type_):
         return from_arrow(type_.value_type, column=column)
+    if pat.is_nested(type_):
+        return _nested(type_, column)
     if pat.is_null(type_):
         return Null()
     if pat.is_boolean(type_):

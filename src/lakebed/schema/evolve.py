@@ -6,7 +6,7 @@ A plan can add, widen and relax. It has no step that drops or narrows, so nothin
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -17,6 +17,9 @@ from lakebed.schema.types import Column, DataType, List, Map, Schema, Struct, fo
 from lakebed.schema.widen import ANY_FORMAT, ELEMENT, KEY, VALUE, Mismatch, storable, widen
 from lakebed.schema.widen import FormatRules as FormatRules
 from lakebed.schema.widen import Path as Path
+
+# Between a column's name and the type of its variant: `cost__decimal_38_18`.
+_VARIANT = "__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +230,7 @@ class _Planner:
             else:
                 self._add(replace(arriving, nullable=True), arriving.name)
         # Variants come last: their names must give way to every real column.
-        conflicts = tuple(self._vary(present, arriving, why) for present, arriving, why in self._conflicts)
+        conflicts = tuple(self._variants())
         for key, column in self._final.items():
             if key not in self._sources:
                 self._final[key] = replace(column, nullable=True)
@@ -270,25 +273,24 @@ class _Planner:
         self._final[fold(column.name)] = _stored(column, self._policy.rules)
         self._sources[fold(column.name)] = incoming_name
 
-    def _vary(self, present: Column, arriving: Column, mismatch: Mismatch) -> Conflict:
-        """Sends a value that does not fit to a column of its own, the same one on every later load."""
-        prefix = f"{fold(present.name)}__"
-        name = None
-        for key, column in self._final.items():
-            if key.startswith(prefix) and key not in self._sources and _holds(column.type, arriving.type, self._policy):
-                name = column.name
-                self._sources[key] = arriving.name
-                break
-        if name is None:
-            name = UniqueNames(column.name for column in self._final.values()).give(
-                f"{present.name}__{_slug(arriving.type)}"
-            )
-            origin = arriving.original or present.original
-            # Not the original itself: that stays the name of the first column.
-            self._add(
-                Column(name, arriving.type, original=f"{origin} as {arriving.type}" if origin else None), arriving.name
-            )
-        return Conflict((present.name, *mismatch.path), mismatch.current, mismatch.incoming, mismatch.reason, name)
+    def _variants(self) -> Iterator[Conflict]:
+        """Sends each value that does not fit to a column of its own, the same one on every later load."""
+        names = UniqueNames(column.name for column in self._final.values())
+        earlier = _by_prefix(self._final)
+        for present, arriving, why in self._conflicts:
+            for key in earlier.get(fold(present.name), ()):
+                column = self._final[key]
+                if key not in self._sources and widen(column.type, arriving.type, self._policy.rules) == column.type:
+                    self._sources[key] = arriving.name
+                    name = column.name
+                    break
+            else:
+                name = names.give(f"{present.name}{_VARIANT}{_slug(arriving.type)}")
+                origin = arriving.original or present.original
+                # Not the original itself: that stays the name of the first column.
+                note = f"{origin} as {arriving.type}" if origin else None
+                self._add(Column(name, arriving.type, original=note), arriving.name)
+            yield Conflict((present.name, *why.path), why.current, why.incoming, why.reason, name)
 
     def _require_allowed(self, plan: EvolutionPlan) -> None:
         if plan.adds and not self._policy.add_columns:
@@ -311,8 +313,15 @@ class _Planner:
             )
 
 
-def _holds(type_: DataType, arriving: DataType, policy: Policy) -> bool:
-    return widen(type_, arriving, policy.rules) == type_
+def _by_prefix(names: Iterable[str]) -> dict[str, list[str]]:
+    """The names that could be variants, under each part of them that could be the first column's name."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        at = name.find(_VARIANT)
+        while at > 0:
+            found.setdefault(name[:at], []).append(name)
+            at = name.find(_VARIANT, at + 1)
+    return found
 
 
 def _stored(column: Column, rules: FormatRules) -> Column:

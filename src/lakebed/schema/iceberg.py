@@ -38,6 +38,7 @@ RULES = FormatRules(
     nanoseconds=False,
     coarsest_time_unit="us",
     null_type=False,
+    map_keys_may_grow=False,
 )
 
 _BY_NAME: dict[str, DataType] = {

@@ -4,16 +4,19 @@ A CUR header writes `lineItem/UnblendedCost`; Parquet deliveries and CUR 2.0 wri
 finished name. Both are one column: a column can have several originals, and an original has exactly one column.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
 from lakebed.model import RESERVED_COLUMNS
-from lakebed.schema.names import Naming, UniqueNames, distinct_originals, normalize_column_name
+from lakebed.schema.names import Naming, UniqueNames, as_written, distinct_originals, normalize_column_name
 from lakebed.schema.types import Schema, fold
 
 _RESERVED = frozenset(fold(name) for name in RESERVED_COLUMNS)
+# `lineItem/UnblendedCost`, `resourceTags/user:Environment`.
+_CATEGORY = re.compile(r"[A-Za-z]+/\S")
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,15 @@ class Identities:
         Where the two disagree the table is right. An alias of a column that the table does not have is kept: the column
         was decided on, and its load has yet to commit.
         """
-        in_table = {column.original: column.name for column in schema if column.original is not None}
+        by_original = {
+            column.original: column.name
+            for column in schema
+            if column.original is not None and _is_original(column.original, column.name)
+        }
         spelling = {fold(name): name for name in schema.names}
-        remembered = {original: spelling.get(fold(name), name) for original, name in (aliases or {}).items()}
-        return cls.of({**remembered, **in_table}, names=schema.names)
+        for original, name in (aliases or {}).items():
+            by_original.setdefault(original, spelling.get(fold(name), name))
+        return cls.of(by_original, names=schema.names)
 
     @classmethod
     def of(cls, by_original: Mapping[str, str], names: Sequence[str] = ()) -> "Identities":
@@ -64,6 +72,17 @@ class Identities:
         return grouped
 
 
+def _is_original(text: str, name: str) -> bool:
+    """Whether a comment in a table is the original of this column, or merely somebody's remark.
+
+    A CUR original is known by its category, also where a user renamed the column; any other must explain the name.
+    """
+    if _CATEGORY.match(text):
+        return True
+    forms = {normalize_column_name(text, "spec"), normalize_column_name(text, "athena"), fold(text)}
+    return any(re.fullmatch(rf"{re.escape(form)}(_\d+)?", fold(name)) for form in forms)
+
+
 def assign(
     identities: Identities, originals: Iterable[str], naming: Naming = "spec", *, finished_names: bool = False
 ) -> Identities:
@@ -74,7 +93,11 @@ def assign(
     never share a column.
     """
     header = distinct_originals(originals)
+    written = frozenset(header)
     assigned = dict(identities.by_original)
+    rivals = _rivals(identities, header)
+    for alias in rivals:
+        del assigned[alias]
     matcher = _Matcher(identities, claimed=(assigned[original] for original in header if original in assigned))
     # Names that only the table knows may still be claimed, also by a suffix: the table may stem from another loader of
     # the same specification.
@@ -82,14 +105,26 @@ def assign(
     for original in header:
         if original in assigned:
             continue
-        base = normalize_column_name(original, naming)
-        name = matcher.find(original, naming, finished=finished_names)
+        text = as_written(original, written)
+        name = None if original in rivals else matcher.find(text, naming, finished=finished_names)
         if name is None:
-            name = matcher.spelling(fresh.give(base))
+            name = matcher.spelling(fresh.give(normalize_column_name(text, naming)))
         fresh.take(name)
         matcher.claim(name)
         assigned[original] = name
     return Identities.of(assigned, names=identities.names)
+
+
+def _rivals(identities: Identities, header: Sequence[str]) -> set[str]:
+    """Aliases that come together with an earlier original of their column.
+
+    Apart they looked like one column under two names; together they are two columns, and the later one needs its own.
+    """
+    present = {original for original in header if original in identities}
+    rivals: set[str] = set()
+    for name in {fold(identities[original]) for original in present}:
+        rivals.update([original for original in identities.originals(name) if original in present][1:])
+    return rivals
 
 
 class _Matcher:
@@ -130,9 +165,9 @@ class _Matcher:
             # A column whose original nobody knows is known by its name alone.
             if form in self._spelling and self.claimable(form) and form not in self._claimed:
                 return self._spelling[form]
-        if finished:
-            return self._by_finished_name(wanted)
-        return self._by_header(wanted) if "/" in original else None
+        if "/" in original:
+            return self._by_header(wanted)
+        return self._by_finished_name(wanted) if finished else None
 
     def _by_finished_name(self, wanted: Sequence[str]) -> str | None:
         """For `line_item_unblended_cost`: the column that has this name, or would have had it."""

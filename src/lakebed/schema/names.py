@@ -5,7 +5,7 @@ loading and identity.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, TypeAlias, assert_never
 
 from lakebed.model import RESERVED_COLUMNS
@@ -145,3 +145,9 @@ def distinct_originals(header: Iterable[str]) -> list[str]:
         seen.add(name)
         distinct.append(name)
     return distinct
+
+
+def as_written(original: str, header: Collection[str]) -> str:
+    """What stood in the file for an original of this header: `a` for the `a#2` that `distinct_originals` made of it."""
+    text, mark, number = original.rpartition("#")
+    return text if mark and number.isdecimal() and text in header else original

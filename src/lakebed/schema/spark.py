@@ -93,7 +93,10 @@ def to_spark_json(schema: Schema) -> str:
 
 
 def from_spark(text: str, *, column: str | None = None) -> DataType:
-    """Our type for a type in Spark's DDL, such as `simpleString()` and DESCRIBE print."""
+    """Our type for a type in Spark's DDL, such as `simpleString()` and DESCRIBE print.
+
+    They do not quote the names of fields: where a name is not plain, only `schema.json()` can be read back.
+    """
     cursor = TypeText(text, system="Spark", column=column)
     type_ = _read(cursor)
     cursor.require_end()

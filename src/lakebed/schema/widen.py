@@ -51,6 +51,7 @@ class FormatRules:
     zoned_timestamp_units: tuple[TimeUnit, ...] = UNITS
     time_of_day_units: tuple[TimeUnit, ...] = UNITS
     null_type: bool = True
+    map_keys_may_grow: bool = True
 
 
 ANY_FORMAT = FormatRules()
@@ -174,6 +175,8 @@ def _widen_map(path: Path, current: Map, incoming: Map, rules: FormatRules) -> D
         return key
     if isinstance(current.key, Struct) and key != current.key:
         return Mismatch((*path, KEY), current.key, incoming.key, "a field more would change which keys are equal")
+    if key != current.key and not rules.map_keys_may_grow:
+        return Mismatch((*path, KEY), current.key, incoming.key, "the target's format cannot change the keys of a map")
     value = _widen((*path, VALUE), current.value, incoming.value, rules)
     return value if isinstance(value, Mismatch) else Map(key, value)
 

@@ -84,18 +84,18 @@ def run_moment(segments: Sequence[str]) -> datetime | None:
 
 
 def folder_period(segments: Sequence[str]) -> str | None:
-    """The billing period that folders name, whichever layout they are of."""
-    year = None
+    """The billing period that folders name, whichever layout they are of. A prefix may look dated: the last counts."""
+    period = year = None
     for segment in segments:
         if found := _DATE_FOLDER.fullmatch(segment):
-            return f"{found[1]}-{found[2]}"
-        if found := _PERIOD_FOLDER.fullmatch(segment):
-            return found[1]
-        if found := _YEAR_FOLDER.fullmatch(segment):
+            period = f"{found[1]}-{found[2]}"
+        elif found := _PERIOD_FOLDER.fullmatch(segment):
+            period = found[1]
+        elif found := _YEAR_FOLDER.fullmatch(segment):
             year = found[1]
         elif (found := _MONTH_FOLDER.fullmatch(segment)) and year and 1 <= int(found[1]) <= 12:
-            return f"{year}-{int(found[1]):02d}"
-    return None
+            period = f"{year}-{int(found[1]):02d}"
+    return period
 
 
 def is_dated(segment: str) -> bool:

@@ -147,11 +147,9 @@ def _listing(source: str, storage: Storage) -> dict[str, Entry]:
 def _around(manifest: str) -> str:
     """The folder whose listing holds a manifest's files: its own, or that of its export or report."""
     parts = manifest.split("/")[:-1]
-    for index, part in enumerate(parts):
-        if part == "metadata" and index + 1 < len(parts) and folder_period(parts[index + 1 : index + 2]):
-            return "/".join(parts[:index])
-        if folder_period([part]):
-            return "/".join(parts[:index])
+    for index in range(len(parts) - 1, 0, -1):
+        if folder_period(parts[index : index + 1]):
+            return "/".join(parts[: index - 1] if parts[index - 1] == "metadata" else parts[:index])
     return "/".join(parts)
 
 

@@ -15,7 +15,7 @@ from lakebed.source.deliveries import (
     report_by_folder,
 )
 from lakebed.source.header import first_record
-from lakebed.storage import Entry, Storage
+from lakebed.storage import Entry, Storage, absolute
 
 
 class Sayings(Protocol):
@@ -31,13 +31,16 @@ class Sayings(Protocol):
 
 def plain_deliveries(source: str, entries: Iterable[Entry], storage: Storage, said: Sayings) -> list[Delivery]:
     """One delivery for each report and period among the files. Raises ConfigError where one of the two is not known."""
+    root = absolute(source)
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
         *folders, name = entry.uri.split("/")
+        # A dated folder above the source may be that of a backup: only what lies below it speaks of billing periods.
+        below = entry.uri.removeprefix(root).strip("/").split("/")[:-1]
         if file_form(name) is None or name.startswith((".", "_")) or STATUS_FOLDER in folders:
             continue
         report = said.report or report_by_folder(folders)
-        period = folder_period(folders) or said.period
+        period = folder_period(below) or said.period
         if not report or not period:
             raise ConfigError(
                 f"there is no manifest under {source}, and {entry.uri} does not say what it is",

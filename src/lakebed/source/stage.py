@@ -22,6 +22,8 @@ RECORD_SUFFIX = ".staged.json"
 Progress: TypeAlias = Callable[[SourceFile, int], None]
 FileHook: TypeAlias = Callable[["StagedFile"], None]
 
+# A staged file, its record, or what a copy that was killed left of one.
+_OURS = re.compile(r"\.?\d{5}-")
 _SAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -135,8 +137,8 @@ def sweep_staged(
     places: dict[str, list[Entry]] = {}
     for entry in storage.list(root):
         parts = entry.uri.removeprefix(root).strip("/").split("/")
-        # Payer, report, period, delivery, file: what lies elsewhere is not ours to remove.
-        if len(parts) == 5:
+        # Payer, report, period, delivery, file: what lies elsewhere or is called otherwise is not ours to remove.
+        if len(parts) == 5 and _OURS.match(parts[4]):
             places.setdefault(join(root, *parts[:4]), []).append(entry)
     old = {
         place: entries

@@ -52,6 +52,12 @@ class Address:
             )
         return replace(self, table=name)
 
+    def beside(self, suffix: str) -> "Address":
+        """The table of the same place whose name has a suffix: `costs.duckdb#report_rejected`."""
+        if self.kind == "parquet":
+            return replace(self, place=self.place.rstrip("/") + suffix)
+        return replace(self, table=f"{self.table or ''}{suffix}")
+
     def __str__(self) -> str:
         if self.table is None:
             return f"{self.kind}:{self.place}"

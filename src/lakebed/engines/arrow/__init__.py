@@ -1,1 +1,1 @@
-"""The Arrow engine: for data that is at home on one machine."""
+"""PyArrow in this process: small data, no Java."""

@@ -29,6 +29,10 @@ class JvmLog:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         return cls(Path(path).open("ab+"))
 
+    def close(self) -> None:
+        """The JVM keeps a descriptor of its own."""
+        self.file.close()
+
     def tail(self, lines: int = 15) -> str:
         """The last lines that Spark wrote."""
         size = os.fstat(self.file.fileno()).st_size

@@ -6,7 +6,7 @@ Everything here is the public DataFrame API, so that classic Spark and Spark Con
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import cast
@@ -56,11 +56,14 @@ def open_session(settings: Settings, *, spark: SparkSession | None = None) -> Se
     Spark allows no second one beside it. Otherwise `remote` or `master` of the settings says where, and `local[*]` is
     the default. Raises JavaMissing or EngineError with what Spark said.
     """
+    remote = settings.spark.remote
+    if remote and not is_local_master(remote) and urlsplit(remote).scheme != "sc":
+        raise ConfigError(f"{remote!r} is no Spark Connect URL", remedy="Write sc://host:port, or local[2].")
     theirs = spark or _active()
     if theirs is not None:
         session = _describe(theirs, settings, owned=False)
-    elif settings.spark.remote:
-        session = _start_connect(settings.spark.remote, settings)
+    elif remote:
+        session = _start_connect(remote, settings)
     else:
         session = _start_classic(settings.spark.master or "local[*]", settings)
     ship_kernels(session.spark)
@@ -123,8 +126,6 @@ def _start_connect(remote: str, settings: Settings) -> Session:
         raise ConfigError("Spark Connect is not installed", remedy='pip install "lakebed[connect]"') from missing
     builder = SparkSession.builder.appName("lakebed").remote(remote)
     own_server = is_local_master(remote)
-    if not own_server and urlsplit(remote).scheme != "sc":
-        raise ConfigError(f"{remote!r} is no Spark Connect URL", remedy="Write sc://host:port, or local[2].")
     options = _configuration(settings, local=True) if own_server else {**_RUNTIME, **settings.spark.conf}
     if own_server:
         # Spark's own default is every interface of the machine.
@@ -144,20 +145,20 @@ def _launch(builder: SparkSession.Builder, settings: Settings, *, local: bool, w
         os.environ["PYSPARK_PYTHON"] = sys.executable
         # A machine whose own name does not resolve can start, and no port is open to the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    log = JvmLog.open(settings.spark.log)
-    try:
-        with starting_quietly(log), _no_remote_of_the_environment(what):
-            return builder.getOrCreate()
-    except (PySparkException, OSError, RuntimeError) as failure:
-        said = log.tail()
-        raise EngineError(
-            f"Spark did not start on {what}: {failure}" + (f"\n{said}" if said else ""),
-            remedy="`lakebed doctor` checks what Spark needs.",
-        ) from failure
+    with closing(JvmLog.open(settings.spark.log)) as log:
+        try:
+            with starting_quietly(log), _no_remote_of_the_environment():
+                return builder.getOrCreate()
+        except (PySparkException, OSError, RuntimeError) as failure:
+            said = log.tail()
+            raise EngineError(
+                f"Spark did not start on {what}: {failure}" + (f"\n{said}" if said else ""),
+                remedy="`lakebed doctor` checks what Spark needs.",
+            ) from failure
 
 
 @contextmanager
-def _no_remote_of_the_environment(what: str) -> Iterator[None]:
+def _no_remote_of_the_environment() -> Iterator[None]:
     """SPARK_REMOTE would turn a master that was asked for into a Connect session."""
     remote = os.environ.pop("SPARK_REMOTE", None)
     try:
