@@ -21,8 +21,6 @@ from lakebed.targets.base import Target
 from lakebed.testing.merge_scenarios import PARTITIONS, SCENARIOS, STRATEGIES, Scenario
 from lakebed.testing.rows import difference
 
-BY_NAME = {"ids": str}
-
 
 class MergeConformance:
     """What every engine promises into every target. Subclasses say how a table is made, read and fingerprinted."""
@@ -59,15 +57,15 @@ class MergeConformance:
             **scenario.options,
         )
 
-    @pytest.mark.parametrize("scenario", SCENARIOS, **BY_NAME)
+    @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
     def test_scenario(self, scenario: Scenario) -> None:
         self.check(scenario)
 
-    @pytest.mark.parametrize("scenario", PARTITIONS, **BY_NAME)
+    @pytest.mark.parametrize("scenario", PARTITIONS, ids=str)
     def test_partitioned_scenario(self, scenario: Scenario) -> None:
         self.check(scenario)
 
-    @pytest.mark.parametrize("scenario", STRATEGIES, **BY_NAME)
+    @pytest.mark.parametrize("scenario", STRATEGIES, ids=str)
     def test_merging_twice_is_merging_once(self, scenario: Scenario) -> None:
         target = self.create(scenario.existing)
         self.merge(scenario, target)
@@ -76,7 +74,7 @@ class MergeConformance:
         assert difference(self.read(target), once) is None
         assert again.inserted == again.deleted
 
-    @pytest.mark.parametrize("scenario", STRATEGIES, **BY_NAME)
+    @pytest.mark.parametrize("scenario", STRATEGIES, ids=str)
     def test_a_dry_run_says_the_same_and_touches_nothing(self, scenario: Scenario) -> None:
         target = self.create(scenario.existing)
         before = self.snapshot(target)

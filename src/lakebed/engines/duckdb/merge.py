@@ -131,10 +131,11 @@ class DuckDBSource:
             self._matched = self._scratch.table(
                 "matched",
                 f"SELECT target.*, CAST(NULL AS BIGINT) AS {q(ready.number)} FROM ({keys}) AS target "
-                f"SEMI JOIN {q(ready.table)} AS source ON {sql.equal_keys(ready.spec.keys, 'target', 'source')}",
+                f"SEMI JOIN {q(ready.table)} AS source ON "
+                + sql.equal_keys(sql.scratch_keys(ready.spec.keys), "target", "source", ready.spec.keys),
             )
-            counted = self._scratch.rows(f"SELECT {q(_FILE)}, count(*) FROM {q(self._matched)} GROUP BY ALL")
-            distinct = ", ".join(q(key) for key in ready.spec.keys)
+            counted = self._scratch.rows(f"SELECT {q(sql.FILE)}, count(*) FROM {q(self._matched)} GROUP BY ALL")
+            distinct = ", ".join(q(key) for key in sql.scratch_keys(ready.spec.keys))
             found = self._scratch.number(f"SELECT count(*) FROM (SELECT DISTINCT {distinct} FROM {q(self._matched)})")
         return Matches({str(uri): int(str(count)) for uri, count in counted}, nulls, found)
 
@@ -170,9 +171,10 @@ class DuckDBSource:
         """An empty scratch table, for when no file can hold a key of the source."""
         ready = self._known()
         keys = ", ".join(
-            f"CAST(NULL AS {to_duckdb(ready.final[key].type, column=key)}) AS {q(key)}" for key in ready.spec.keys
+            f"CAST(NULL AS {to_duckdb(ready.final[key].type, column=key)}) AS {q(own)}"
+            for key, own in zip(ready.spec.keys, sql.scratch_keys(ready.spec.keys), strict=True)
         )
-        file, number = f"CAST(NULL AS VARCHAR) AS {q(_FILE)}", f"CAST(NULL AS BIGINT) AS {q(ready.number)}"
+        file, number = f"CAST(NULL AS VARCHAR) AS {q(sql.FILE)}", f"CAST(NULL AS BIGINT) AS {q(ready.number)}"
         return self._scratch.table("matched", f"SELECT {file}, {keys}, {number} LIMIT 0")
 
     def _renamed_field(self, ready: _Ready, name: str) -> pa.Field:
@@ -201,30 +203,28 @@ class DuckDBSource:
     def _target_keys(self, ready: _Ready, files: Sequence[DataFile], in_path: Sequence[str]) -> str:
         """The keys of the candidate files, in the table's types, each with its file."""
         paths = {fold(name): name for name in in_path}
-        columns = [f"rows.{q(_FILE)}"]
+        columns = [f"rows.{q(sql.FILE)}"]
         needs_paths = False
-        for key in ready.spec.keys:
+        for key, own in zip(ready.spec.keys, sql.scratch_keys(ready.spec.keys), strict=True):
             kind = to_duckdb(ready.final[key].type, column=key)
-            if fold(key) in paths:
-                needs_paths = True
-                columns.append(f"CAST(paths.{q(key)} AS {kind}) AS {q(key)}")
-            else:
-                columns.append(f"CAST(rows.{q(key)} AS {kind}) AS {q(key)}")
-        rows = sql.read_files([file.uri for file in files], filename=_FILE)
+            origin = "paths" if fold(key) in paths else "rows"
+            needs_paths = needs_paths or origin == "paths"
+            columns.append(f"CAST({origin}.{q(key)} AS {kind}) AS {q(own)}")
+        rows = sql.read_files([file.uri for file in files], filename=sql.FILE)
         if not needs_paths:
             return f"SELECT {', '.join(columns)} FROM {rows} AS rows"
-        known = {_FILE: pa.array([file.uri for file in files], pa.string())}
+        known = {sql.FILE: pa.array([file.uri for file in files], pa.string())}
         for key in ready.spec.keys:
             if fold(key) in paths:
                 known[key] = pa.array([_folded(file.partition).get(fold(key)) for file in files], pa.string())
         view = self._scratch.register("paths", pa.table(known))
-        return f"SELECT {', '.join(columns)} FROM {rows} AS rows JOIN {q(view)} AS paths USING ({q(_FILE)})"
+        return f"SELECT {', '.join(columns)} FROM {rows} AS rows JOIN {q(view)} AS paths USING ({q(sql.FILE)})"
 
     def _null_keys(self, ready: _Ready, keys: str, files: Sequence[DataFile]) -> dict[str, int]:
         """NULL keys among the candidates; footers that count them spare the scan."""
         unknown = [
-            key
-            for key in ready.spec.keys
+            (key, own)
+            for key, own in zip(ready.spec.keys, sql.scratch_keys(ready.spec.keys), strict=True)
             if any(
                 fold(key) not in _folded(file.partition)
                 and ((bounds := file.bounds.get(key)) is None or bounds.nulls is None)
@@ -233,9 +233,9 @@ class DuckDBSource:
         ]
         if not unknown:
             return {}
-        counts = ", ".join(f"count(*) - count({q(key)})" for key in unknown)
+        counts = ", ".join(f"count(*) - count({q(own)})" for _, own in unknown)
         (row,) = self._scratch.rows(f"SELECT {counts} FROM ({keys})")
-        return {key: int(str(count)) for key, count in zip(unknown, row, strict=True) if count}
+        return {key: int(str(count)) for (key, _), count in zip(unknown, row, strict=True) if count}
 
     def _reach(self, uris: Sequence[str]) -> None:
         if not self._reaches_store and any(not is_local(uri) for uri in uris):
@@ -245,10 +245,6 @@ class DuckDBSource:
     def _known(self) -> _Ready:
         assert self._ready is not None, "check comes before match and write"
         return self._ready
-
-
-# The scratch table's own column: long and odd enough to be nobody's.
-_FILE = "lakebed 7d1f0c file"
 
 
 @dataclass(frozen=True)
@@ -310,7 +306,7 @@ class _Writer:
     def _pair(self) -> Counter[str]:
         """Pairs matched rows with source rows, and counts what becomes of each."""
         ready, does = self.ready, self.ready.spec.effects
-        keys = ", ".join(q(key) for key in ready.spec.keys)
+        keys = sql.as_scratch_keys(ready.spec.keys)
         matched = q(self.matched)
         if not ready.native:
             updated = self.scratch.number(f"SELECT count(*) FROM {matched}") if does.update_matched else 0
@@ -342,20 +338,21 @@ class _Writer:
     def _after(self, rows: str, pack: Sequence[DataFile]) -> str:
         """What the pack's rows become."""
         ready, does, keys = self.ready, self.ready.spec.effects, self.ready.spec.keys
+        own = sql.scratch_keys(keys)
         if not any(self.job.plan.matched.get(file.uri) for file in pack):
             return rows
-        here = f"SELECT * FROM {q(self.matched)} WHERE {q(_FILE)} IN ({', '.join(_text(f.uri) for f in pack)})"
+        here = f"SELECT * FROM {q(self.matched)} WHERE {q(sql.FILE)} IN ({', '.join(_text(f.uri) for f in pack)})"
         if does.delete_matched:
             return (
                 f"SELECT target.* FROM ({rows}) AS target WHERE NOT EXISTS "
-                f"(SELECT 1 FROM ({here}) AS source WHERE {sql.equal_keys(keys, 'target', 'source')})"
+                f"(SELECT 1 FROM ({here}) AS source WHERE {sql.equal_keys(keys, 'target', 'source', own)})"
             )
         if not does.update_matched:
             return rows
         changes = f"SELECT source.* FROM {q(ready.table)} AS source SEMI JOIN ({here}) AS here ON " + (
             f"source.{q(ready.number)} = here.{q(ready.number)}"
             if ready.native
-            else sql.equal_keys(keys, "source", "here")
+            else sql.equal_keys(keys, "source", "here", own)
         )
         join = "JOIN" if does.delete_unmatched or not ready.native else "LEFT JOIN"
         changed = sql.updated_rows(
@@ -406,13 +403,14 @@ class _Writer:
             where = ""
         elif ready.native:
             where = (
-                f"SEMI JOIN (SELECT {q(ready.number)} FROM {q(self.matched)} WHERE {q(_FILE)} IS NULL) AS new "
+                f"SEMI JOIN (SELECT {q(ready.number)} FROM {q(self.matched)} WHERE {q(sql.FILE)} IS NULL) AS new "
                 f"ON source.{q(ready.number)} = new.{q(ready.number)}"
             )
         else:
             where = (
-                f"WHERE NOT EXISTS (SELECT 1 FROM {q(self.matched)} AS target "
-                f"WHERE {sql.equal_keys(ready.spec.keys, 'target', 'source')})"
+                f"WHERE NOT EXISTS (SELECT 1 FROM {q(self.matched)} AS target WHERE "
+                + sql.equal_keys(sql.scratch_keys(ready.spec.keys), "target", "source", ready.spec.keys)
+                + ")"
             )
         return sql.source_rows(ready.final, ready.unified.delivered, ready.table, where)
 

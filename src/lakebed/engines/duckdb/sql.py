@@ -13,12 +13,20 @@ from lakebed.schema.types import Schema, fold
 
 # What Parquet files of DuckDB and of Arrow call the schema that Arrow restores types and field metadata from.
 ARROW_SCHEMA = "ARROW:schema"
+# Names of our own in scratch tables: long and odd enough to be nobody's.
+OWN = "lakebed 7d1f0c"
+FILE = f"{OWN} file"
 CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}
 
 
 def path_list(uris: Iterable[str]) -> str:
     """Validated and quoted paths as a SQL list."""
-    return "[" + ", ".join(f"'{PathValidator.escape_for_sql(uri)}'" for uri in uris) + "]"
+    return "[" + ", ".join(f"'{_literally(PathValidator.escape_for_sql(uri))}'" for uri in uris) + "]"
+
+
+def _literally(path: str) -> str:
+    """A path that DuckDB takes letter by letter, though it reads names as patterns."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 
 def read_files(uris: Sequence[str], *, filename: str | None = None) -> str:
@@ -27,9 +35,20 @@ def read_files(uris: Sequence[str], *, filename: str | None = None) -> str:
     return f"read_parquet({path_list(uris)}, union_by_name = true, hive_partitioning = false{named})"
 
 
-def equal_keys(keys: Sequence[str], left: str, right: str) -> str:
+def equal_keys(keys: Sequence[str], left: str, right: str, right_keys: Sequence[str] | None = None) -> str:
     """`(target."a" = source."a" AND target."b" = source."b")`: every component, never a concatenation."""
-    return "(" + " AND ".join(f"{left}.{q(key)} = {right}.{q(key)}" for key in keys) + ")"
+    pairs = zip(keys, right_keys or keys, strict=True)
+    return "(" + " AND ".join(f"{left}.{q(one)} = {right}.{q(other)}" for one, other in pairs) + ")"
+
+
+def scratch_keys(keys: Sequence[str]) -> list[str]:
+    """What keys are called in scratch tables: a user's column called `merge_action` would hide MERGE's own."""
+    return [f"{OWN} key {place}" for place in range(len(keys))]
+
+
+def as_scratch_keys(keys: Sequence[str]) -> str:
+    """The select list that gives keys their names in scratch tables."""
+    return ", ".join(f"{q(key)} AS {q(own)}" for key, own in zip(keys, scratch_keys(keys), strict=True))
 
 
 def merge_statement(scratch: str, source: str, keys: Sequence[str], does: Effects) -> str:
@@ -45,7 +64,8 @@ def merge_statement(scratch: str, source: str, keys: Sequence[str], does: Effect
     if does.insert_unmatched:
         actions.append("WHEN NOT MATCHED THEN INSERT BY NAME")
     return (
-        f"MERGE INTO {q(scratch)} AS target USING {source} AS source ON {equal_keys(keys, 'target', 'source')} "
+        f"MERGE INTO {q(scratch)} AS target USING {source} AS source ON "
+        + f"{equal_keys(scratch_keys(keys), 'target', 'source')} "
         + " ".join(actions)
         + " RETURNING merge_action"
     )
