@@ -5,7 +5,6 @@ Everything else is kept as it stands: leading zeros, blanks, the word NULL.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
@@ -14,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from lakebed.errors import EngineError, HeaderError, UnplannedColumns
+from lakebed.errors import EngineError, HeaderError
 from lakebed.kernels.blocks import Block, BlockReader, Misaligned, records
+from lakebed.kernels.header import match_header
 from lakebed.kernels.job import Rejected
 from lakebed.kernels.values import Parsed, expectation, is_text, parse
 
@@ -57,32 +57,6 @@ def exact_type(wanted: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal(wanted):
         return pa.decimal128(38, max(FULL_SCALE, wanted.scale))
     return wanted
-
-
-def match_header(
-    header: Sequence[str], columns: Sequence[tuple[str, str]], *, file: str
-) -> tuple[list[str], tuple[str, ...]]:
-    """The table's name for each field of the header, and the planned originals that the file lacks.
-
-    The second of two equal headers is the second planned column of that original name.
-    """
-    planned: dict[str, list[str]] = {}
-    for original, name in columns:
-        planned.setdefault(original, []).append(name)
-    seen: Counter[str] = Counter()
-    names: list[str] = []
-    unknown: list[str] = []
-    for original in header:
-        known = planned.get(original, [])
-        if seen[original] < len(known):
-            names.append(known[seen[original]])
-        else:
-            unknown.append(original)
-        seen[original] += 1
-    if unknown:
-        raise UnplannedColumns(file=file, names=unknown)
-    missing = tuple(original for original, known in planned.items() if seen[original] < len(known))
-    return names, missing
 
 
 class CsvReader:

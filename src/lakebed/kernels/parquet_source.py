@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.errors import SourceError
-from lakebed.kernels.csv import Batch, RejectedRows, exact_type, match_header
+from lakebed.kernels.csv import Batch, RejectedRows, exact_type
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.header import match_header
 from lakebed.kernels.job import Input, Rejected
 from lakebed.kernels.values import Parsed, expectation, is_text, parse
 

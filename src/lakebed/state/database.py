@@ -43,7 +43,7 @@ def open_database_read_only(place: str | Path) -> Engine:
     """
     path = _sqlite_path(place)
     if path is None:
-        return _server_engine(str(place), read_only=True)
+        return _read_server(str(place))
     if not path.exists():
         return _in_memory(None)
     engine = _file_engine(path, read_only=True)
@@ -93,6 +93,20 @@ def _remedy(failure: SQLAlchemyError) -> str | None:
     if "readonly" in text or "unable to open" in text:
         return "Check that the folder exists and may be written, or choose another with --workdir."
     return None
+
+
+def _read_server(url: str) -> Engine:
+    engine = _server_engine(url, read_only=True)
+    with transaction(engine) as connection:
+        found = version_of(connection)
+    if found == 0:
+        return _in_memory(None)
+    if found != version_of(None):
+        raise StateError(
+            f"the ledger has version {found}, and this Lakebed has {version_of(None)}",
+            remedy="A command that loads brings an older one to it; a newer one needs the Lakebed that wrote it.",
+        )
+    return engine
 
 
 def _server_engine(url: str, *, read_only: bool) -> Engine:
