@@ -55,7 +55,6 @@ class SampleSpec:
 class _Delivery:
     """One delivery to be made: which month, when, and what its id is."""
 
-    index: int
     month: int
     start: datetime
     end: datetime
@@ -116,7 +115,6 @@ def _plan(spec: SampleSpec) -> list[_Delivery]:
             created = end + timedelta(days=2 + 5 * turn, hours=5, minutes=36, seconds=21 + month)
             planned.append(
                 _Delivery(
-                    index=len(planned),
                     month=month,
                     start=start,
                     end=end,
@@ -147,7 +145,7 @@ def _make(root: Path, spec: SampleSpec, delivery: _Delivery) -> DeliveryTruth:
     keys = [_file_key(spec, delivery, number) for number in range(1, spec.files + 1)]
     for number, key in enumerate(keys):
         share = spec.rows // spec.files + (1 if number < spec.rows % spec.files else 0)
-        rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}/{delivery.index}/{number}")
+        rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}/{delivery.start:%Y-%m}/{delivery.restated}/{number}")
         write_file(root / key, spec.packing, sheet, rng, share, tally)
     manifests = _write_manifests(root, spec, delivery, columns, keys)
     if spec.kind == "cur" and spec.packing == "parquet":
