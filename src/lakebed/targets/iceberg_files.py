@@ -286,6 +286,14 @@ def _value(kind: Any, encoded: bytes | None) -> object | None:
     return result
 
 
+def plain_path(location: str) -> str:
+    """A place as the rest of Lakebed writes it: engines name local files by their path alone.
+
+    Iceberg writes `file://` before a path and escapes nothing in it.
+    """
+    return location.removeprefix("file://")
+
+
 def data_file(
     file: IcebergFile, schema: IcebergSchema, spec: PartitionSpec, *, deletes: Sequence[str] = ()
 ) -> DataFile:
@@ -296,7 +304,7 @@ def data_file(
         if (name := schema.find_column_name(field.source_id)) is not None and str(field.transform) == "identity"
     }
     return DataFile(
-        uri=file.file_path,
+        uri=plain_path(file.file_path),
         rows=file.record_count,
         size_bytes=file.file_size_in_bytes,
         partition=partition,
