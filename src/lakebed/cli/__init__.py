@@ -11,7 +11,7 @@ import typer
 from lakebed import __version__
 
 # command -> the module that holds a function of the same name; the order is the order of `lakebed --help`
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {"lineage": "lakebed.cli.lineage"}
 
 
 def build(arguments: list[str]) -> typer.Typer:
