@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "sweep": "lakebed.cli.sweep",
     "doctor": "lakebed.cli.doctor",
 }
+COMMANDS: dict[str, str] = {"lineage": "lakebed.cli.lineage"}
 
 
 def build(arguments: list[str]) -> typer.Typer:
