@@ -173,7 +173,10 @@ class Run:
     def _target(self, address: Address) -> Target:
         if address not in self._targets:
             self._targets[address] = open_target(
-                address, workdir=self._settings.workdir_path, storage=self._workspace.storage
+                address,
+                workdir=self._settings.workdir_path,
+                storage=self._workspace.storage,
+                catalogs=self._settings.catalog,
             )
         return self._targets[address]
 
