@@ -1,5 +1,6 @@
 """Parquet datasets that others made, and what plain folders can hold."""
 
+import threading
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
@@ -312,3 +313,32 @@ def test_damage_of_an_interrupted_commit_is_said(tmp_path: Path) -> None:
         ParquetTarget(str(tmp_path / "t")).state()
     staged.write_bytes(content)
     assert ParquetTarget(str(tmp_path / "t")).state().rows == 1
+
+
+def test_sums_are_of_one_state_while_others_commit(tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    allowed = {10: sum(range(10)), 12: sum(range(100, 112))}
+    states = [rows(OCTOBER, range(10)), rows(OCTOBER, range(100, 112))]
+    loader = Loader(ParquetTarget(place), StorageSettings(), ())
+
+    def commit(number: int) -> None:
+        prepared = loader.prepare(states[number % 2], replacing=OCTOBER, rows_per_file=1)
+        loader.target.commit(prepared.state, prepared.staging, prepared.change)
+
+    commit(0)
+    done = threading.Event()
+
+    def keep_committing() -> None:
+        for number in range(1, 12):
+            commit(number)
+        done.set()
+
+    writer = threading.Thread(target=keep_committing)
+    writer.start()
+    seen = set()
+    while not done.is_set():
+        totals = ParquetTarget(place).totals(OCTOBER, ["id"])
+        assert totals.sums["id"] == allowed[totals.rows]
+        seen.add(totals.rows)
+    writer.join()
+    assert seen
