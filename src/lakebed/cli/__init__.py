@@ -25,9 +25,9 @@ COMMANDS: dict[str, str] = {
     "history": "lakebed.cli.history",
     "rollback": "lakebed.cli.rollback",
     "sweep": "lakebed.cli.sweep",
+    "lineage": "lakebed.cli.lineage",
     "doctor": "lakebed.cli.doctor",
 }
-COMMANDS: dict[str, str] = {"lineage": "lakebed.cli.lineage"}
 
 
 def build(arguments: list[str]) -> typer.Typer:
