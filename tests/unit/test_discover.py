@@ -145,6 +145,7 @@ def test_several_reports_and_payers_under_one_prefix(tmp_path: Path) -> None:
         )
     )
     assert {each.slice.period for each in found(tmp_path, since="2026-10").deliveries} == {"2026-10"}
+    assert "15 manifests are of other periods" in found(tmp_path, since="2026-11").warnings[0]
     nothing = found(tmp_path, report="weekly")
     assert nothing.deliveries == ()
     assert "daily 2026-09 of 000000000001" in nothing.warnings[0]
@@ -226,7 +227,23 @@ def test_one_bad_manifest_does_not_hide_the_others(tmp_path: Path) -> None:
     discovered = found(tmp_path)
     # The copy in the date folder is still good.
     assert [period for period, _ in ids(discovered.deliveries)] == ["2026-10", "2026-09"]
-    assert {Path(each.uri).name for each in discovered.skipped} == {"manifest.json", "sample-report-Manifest.json"}
+    assert [each.uri for each in discovered.skipped] == [str(broken)]
+
+
+def test_the_manifest_of_another_tool_does_not_hide_plain_files(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"nodes": {}}')
+    (tmp_path / "a.csv").write_text("cost\n1\n")
+    assert len(found(tmp_path, report="mine", period="2026-09").deliveries) == 1
+
+
+def test_a_broken_manifest_is_not_got_round(tmp_path: Path) -> None:
+    make_sample(tmp_path, months=1, rows=4, columns=80)
+    for path in tmp_path.rglob("*-Manifest.json"):
+        path.write_text("{")
+    # Taken for plain files, both deliveries of the month would be loaded.
+    discovered = found(tmp_path, report="sample-report", period="2026-10")
+    assert discovered.deliveries == ()
+    assert len(discovered.skipped) == 3
 
 
 def test_parquet_that_is_being_written_is_left_alone(tmp_path: Path) -> None:

@@ -56,12 +56,8 @@ def raise_first(results: Sequence[object]) -> None:
     if others:
         raise others[0]
     if unplanned:
-        # A header may name a column twice; the plan must then hold it as often as the widest file does.
-        names: list[str] = []
-        for error in unplanned:
-            for name in dict.fromkeys(error.names):
-                names += [name] * (error.names.count(name) - names.count(name))
-        raise UnplannedColumns(file=unplanned[0].file, names=names)
+        names = dict.fromkeys(name for error in unplanned for name in error.names)
+        raise UnplannedColumns(file=unplanned[0].file, names=tuple(names))
 
 
 def converted(files: Sequence[SourceFile], facts: Sequence[Facts]) -> Converted:

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, cast
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 
 from lakebed.errors import NotFound, SourceError
@@ -38,7 +39,7 @@ def open_streams(source: Input, storage: Mapping[str, object]) -> Generator[IO[b
             with _GzipFile(fileobj=io.BufferedReader(_Raw(raw), _READ_BYTES), mode="rb") as unpacked:
                 yield cast(IO[bytes], unpacked)
         else:
-            with zipfile.ZipFile(raw) as archive:
+            with zipfile.ZipFile(cast(IO[bytes], io.BufferedReader(_Raw(raw), _READ_BYTES))) as archive:
                 for member in archive.infolist():
                     # Archives made on a Mac carry a shadow of each file under __MACOSX.
                     if not member.is_dir() and not member.filename.startswith("__MACOSX/"):
@@ -73,6 +74,18 @@ class _Raw(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        try:
+            return self._file.seek(offset, whence)
+        except pa.ArrowInvalid as error:
+            raise OSError(str(error)) from error  # what zipfile expects when a file is too short to be an archive
 
     def readinto(self, buffer: object) -> int:
         count: int = self._file.readinto(buffer)  # type: ignore[attr-defined]

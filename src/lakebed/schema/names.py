@@ -8,6 +8,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, TypeAlias, assert_never
 
+# Workers apply this rule too, so it lives with what they run; here is where planners look for it.
+from lakebed.kernels.header import distinct_originals as distinct_originals
 from lakebed.model import RESERVED_COLUMNS
 from lakebed.schema.types import fold
 
@@ -131,20 +133,6 @@ def create_column_mapping(header: Sequence[str], naming: Naming = "spec") -> lis
     """
     names = UniqueNames()
     return [names.give(normalize_column_name(original, naming)) for original in header]
-
-
-def distinct_originals(header: Iterable[str]) -> list[str]:
-    """The header with repeated entries told apart: `a`, `a` is `a`, `a#2`, so that each is an original of its own."""
-    seen: set[str] = set()
-    distinct = []
-    for original in header:
-        name, count = original, 1
-        while name in seen:
-            count += 1
-            name = f"{original}#{count}"
-        seen.add(name)
-        distinct.append(name)
-    return distinct
 
 
 def as_written(original: str, header: Collection[str]) -> str:

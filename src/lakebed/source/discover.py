@@ -101,6 +101,7 @@ def discover(source: str, storage: Storage, filters: DiscoverFilters | None = No
     wanted = filters or DiscoverFilters()
     listed = _listing(source, storage)
     manifests, skipped, left_out = _manifests(source, listed, storage, wanted)
+    # A broken manifest is still one: without it nobody knows which of the files count.
     warnings: list[str] = []
     if manifests or skipped or left_out:
         candidates = _candidates(manifests, listed)
@@ -110,7 +111,7 @@ def discover(source: str, storage: Storage, filters: DiscoverFilters | None = No
         candidates = [_Candidate(delivery, True, False, _LONG_AGO) for delivery in found]
     fitting = [each for each in candidates if wanted.wants(each.delivery.slice)]
     if not fitting:
-        warnings.append(_nothing(source, candidates, listed))
+        warnings.append(_nothing(source, candidates, listed, left_out))
     fitting, updating = _without_updating(fitting, listed, storage)
     current, superseded = _newest(fitting)
     warnings += _doubts(current, superseded, listed)
@@ -172,12 +173,12 @@ def _manifests(
         for entry, read in zip(chosen, readers.map(lambda each: _read(each, storage), chosen), strict=True):
             if isinstance(read, Manifest):
                 manifests.append(read)
-            else:
+            elif read is not None:
                 skipped.append(Skipped(entry.uri, str(read)))
     return manifests, skipped, len(found) - len(chosen)
 
 
-def _read(entry: Entry, storage: Storage) -> Manifest | LakebedError:
+def _read(entry: Entry, storage: Storage) -> Manifest | LakebedError | None:
     try:
         return read_manifest(entry, storage.read(entry.uri))
     except (ManifestError, NotFound) as error:
@@ -284,7 +285,9 @@ def _strays(source: str, manifests: list[Manifest], listed: Mapping[str, Entry],
     return [f"{len(strays)} data files belong to no manifest and are left out, such as {min(strays)}"]
 
 
-def _nothing(source: str, candidates: list[_Candidate], listed: Mapping[str, Entry]) -> str:
+def _nothing(source: str, candidates: list[_Candidate], listed: Mapping[str, Entry], left_out: int) -> str:
+    if not candidates and left_out:
+        return f"no delivery under {source} fits the filters; {left_out} manifests are of other periods"
     if not candidates:
         return f"no delivery found under {source} ({len(listed)} files looked at)"
     slices = sorted({each.delivery.slice for each in candidates})

@@ -109,13 +109,13 @@ def _parquet(text: str, rest: str) -> Address:
 
 
 def _duckdb(text: str, rest: str) -> Address:
+    if "://" in rest:
+        raise _wrong(text, "a DuckDB file lies on a local disk")
     place, mark, table = rest.rpartition("#")
     if not mark:
         return Address("duckdb", rest)
     if not place or not table:
         raise _wrong(text, "the file or the table beside # is missing")
-    if "://" in place:
-        raise _wrong(text, "a DuckDB file lies on a local disk")
     return Address("duckdb", place, table)
 
 

@@ -25,8 +25,9 @@ from lakebed.schema.duckdb import (
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Column, Float, Schema
 from lakebed.storage import Storage, absolute, is_local, join, local_path
-from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
+from lakebed.targets.base import Affected, Capabilities, Change, Commit, RowMerge, RowsMerged, TableState
 from lakebed.targets.duckdb_file import WAIT_SECONDS, Connection, DuckDBFile
+from lakebed.targets.duckdb_merge import merge_rows, null_keys, rows_of_new_table
 from lakebed.targets.journal import Checkpoint, no_checkpoint
 from lakebed.targets.staging import StagingArea
 from lakebed.targets.sums import EXACT, exact_totals, no_totals
@@ -103,6 +104,44 @@ class DuckDBTarget:
         self._checkpoint("committed")
         self._area.remove(staging.id)
         return Commit(after.version, after.rows, len(change.add), 0)
+
+    def merge_rows(self, state: TableState, staging: Staging, merge: RowMerge) -> RowsMerged:
+        """Merges staged rows in one transaction; one that changes no row, or only asks, is rolled back."""
+        if not state.exists and (merge.dry_run or not rows_of_new_table(merge).rows):
+            self._area.remove(staging.id)
+            return rows_of_new_table(merge)
+        try:
+            with self._file.writing() as connection:
+                now = self._state(connection)
+                if now.version != state.version:
+                    raise ConcurrentModification(
+                        f"{self.address} has changed since it was read",
+                        remedy="Nothing was committed. Read the table again and repeat the change.",
+                    )
+                if now.exists and (nulls := null_keys(connection, self._table, merge.keys)):
+                    raise _Unchanged(RowsMerged(rows=now.rows, null_keys=nulls))
+                self._evolve(connection, now, merge.evolution)
+                self._checkpoint("evolved")
+                done = self._merge(connection, staging, merge)
+                self._checkpoint("merged")
+                if merge.dry_run or not (done.inserted or done.updated or done.deleted):
+                    raise _Unchanged(done)
+                self._record(connection, staging.id, {})
+        except _Unchanged as unchanged:
+            done = unchanged.rows
+        self._area.remove(staging.id)
+        return done
+
+    def _merge(self, connection: Connection, staging: Staging, merge: RowMerge) -> RowsMerged:
+        uris = [join(staging.folder, file.path) for file in merge.files]
+        if not uris:
+            none = ", ".join(
+                f"CAST(NULL AS {to_duckdb(merge.evolution.final[name].type, column=name)}) AS {quote_identifier(name)}"
+                for name in merge.delivered
+            )
+            return merge_rows(connection, self._table, f"(SELECT {none} LIMIT 0)", merge)
+        names = ", ".join(quote_literal(_literal_path(str(local_path(uri)))) for uri in uris)
+        return merge_rows(connection, self._table, f"read_parquet([{names}], hive_partitioning = false)", merge)
 
     def abandon(self, staging: Staging) -> None:
         self._area.remove(staging.id)
@@ -277,6 +316,14 @@ class DuckDBTarget:
         chosen = ", ".join(f"{quote_identifier(name)} AS {quote_identifier(name)}" for name in wanted) or "1"
         found = connection.sql(f"SELECT {chosen} FROM {self._quoted}{where}", params=values).to_arrow_table()
         return exact_totals(found.to_batches(), columns, currency=currency)
+
+
+class _Unchanged(Exception):
+    """Rolls a transaction back and carries what it would have done."""
+
+    def __init__(self, rows: RowsMerged) -> None:
+        super().__init__()
+        self.rows = rows
 
 
 _ABSENT = TableState(False, Schema(), 0, "absent")
