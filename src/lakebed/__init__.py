@@ -10,7 +10,12 @@ __version__ = "0.1.0"
 
 # public name -> the module that holds it
 _PUBLIC = {
+    "RunReport": "lakebed.reports",
     "analyze": "lakebed.lineage",
+    "evolve": "lakebed.evolving",
+    "read": "lakebed.reading",
+    "plan": "lakebed.pipeline",
+    "run": "lakebed.pipeline",
     "LakebedError": "lakebed.errors",
     "DatasetMergeError": "lakebed.errors",
 }

@@ -10,6 +10,7 @@
     │   ├── ManifestError
     │   ├── MissingFile
     │   ├── HeaderError
+    │   ├── UnplannedColumns              a file has columns that the plan does not know: plan again with them
     │   └── BadValue                      file, line, column and value
     ├── SchemaError                       columns and types
     │   ├── UnsupportedType
@@ -25,6 +26,7 @@
     │   ├── ConcurrentModification        somebody else committed first
     │   └── TargetLocked
     ├── StateError                        the ledger
+    │   └── ClaimHeld                     another run works on the same thing
     └── LineageError
 
 Each class carries its facts as attributes and builds its own message: what happened, to what, what to do. Only the
@@ -133,6 +135,19 @@ class HeaderError(SourceError):
         super().__init__(f"{file}, line {line}: {message}", remedy=remedy)
         self.file = file
         self.line = line
+
+
+class UnplannedColumns(SourceError):
+    """A file has columns that the plan does not know; whoever planned adds `names` to the plan and tries again."""
+
+    def __init__(self, *, file: str, names: Sequence[str]) -> None:
+        shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        super().__init__(
+            f"{file}: {len(names)} of its columns are not in the plan: {shown}",
+            remedy="Load the delivery again: the plan is made anew from the headers of its files.",
+        )
+        self.file = file
+        self.names = tuple(names)
 
 
 class BadValue(SourceError):
@@ -286,6 +301,20 @@ class TargetLocked(TargetError):
 
 class StateError(LakebedError):
     """The ledger cannot be used as it is."""
+
+
+class ClaimHeld(StateError):
+    """Another run works on the same thing."""
+
+    def __init__(self, *, resource: str, host: str, pid: int, since: str) -> None:
+        super().__init__(
+            f"{resource} is being worked on by process {pid} on {host} since {since}",
+            remedy="Wait for it to finish; if it has crashed, its claim is free as soon as that is certain.",
+        )
+        self.resource = resource
+        self.host = host
+        self.pid = pid
+        self.since = since
 
 
 class LineageError(LakebedError):

@@ -11,7 +11,23 @@ import typer
 from lakebed import __version__
 
 # command -> the module that holds a function of the same name; the order is the order of `lakebed --help`
-COMMANDS: dict[str, str] = {"lineage": "lakebed.cli.lineage"}
+COMMANDS: dict[str, str] = {
+    "demo": "lakebed.cli.demo",
+    "sample": "lakebed.cli.sample",
+    "run": "lakebed.cli.run",
+    "plan": "lakebed.cli.plan",
+    "discover": "lakebed.cli.discover",
+    "stage": "lakebed.cli.stage",
+    "load": "lakebed.cli.load",
+    "status": "lakebed.cli.status",
+    "reconcile": "lakebed.cli.reconcile",
+    "lineage": "lakebed.cli.lineage",
+    "evolve": "lakebed.cli.evolve",
+    "history": "lakebed.cli.history",
+    "rollback": "lakebed.cli.rollback",
+    "sweep": "lakebed.cli.sweep",
+    "doctor": "lakebed.cli.doctor",
+}
 
 
 def build(arguments: list[str]) -> typer.Typer:

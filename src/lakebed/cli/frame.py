@@ -72,14 +72,15 @@ def fail(error: LakebedError, *, as_json: bool) -> NoReturn:
     """Prints an error the one way there is and leaves with 1, or with 2 for wrong usage."""
     if as_json:
         print_json({"error": error.to_dict()})
-    ERR.print(f"[bold red]error:[/] {_escape(str(error))}")
+    ERR.print(f"[bold red]error:[/] {escape(str(error))}")
     raise typer.Exit(2 if isinstance(error, ConfigError) else 1)
 
 
 def warn(message: str) -> None:
     """A warning on stderr; commands also put it into their JSON."""
-    ERR.print(f"[yellow]warning:[/] {_escape(message)}")
+    ERR.print(f"[yellow]warning:[/] {escape(message)}")
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
+    """Text of the user's that is not to be read as markup."""
     return text.replace("[", r"\[")

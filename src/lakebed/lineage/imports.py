@@ -14,6 +14,7 @@ Everything becomes the contract's `{"tables": [...]}`. What an address means:
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from lakebed.errors import ConfigError, LineageError
 from lakebed.lineage.analyze import analyze
@@ -139,7 +140,7 @@ def _arrow_table(name: str, schema: Iterable[object]) -> Table:
 
 
 def from_iceberg(place: str, *, workdir: str | None = None) -> list[Table]:
-    """The tables of a namespace, or one of them, in the work directory's catalog or the one that PyIceberg is set up for."""
+    """The tables of a namespace, or one of them, in the work directory's catalog or PyIceberg's own."""
     import os
 
     from pyiceberg.catalog import Catalog, load_catalog
@@ -174,11 +175,11 @@ def from_iceberg(place: str, *, workdir: str | None = None) -> list[Table]:
 
 
 def from_spark(database: str | None = None, *, session: object | None = None) -> list[Table]:
-    """Tables and views of a Spark session's catalog, temporary views included; the active session where none is given."""
+    """Tables and views of a Spark session's catalog, temporary views too; of the active one where none is given."""
     from pyspark.sql import SparkSession
 
-    spark = session if session is not None else SparkSession.getActiveSession()
-    if not isinstance(spark, SparkSession) and not hasattr(spark, "catalog"):
+    spark: Any = session if session is not None else SparkSession.getActiveSession()
+    if spark is None:
         raise LineageError(
             "there is no Spark session whose catalog could be read",
             remedy="Call lakebed.lineage.imports.from_spark(session=...) from the program that has one.",

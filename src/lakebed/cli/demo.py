@@ -1,0 +1,126 @@
+"""`lakebed demo`: the whole tour on sample data, in a folder of its own."""
+
+import shutil
+import time
+from pathlib import Path
+from typing import Annotated
+
+import duckdb
+import typer
+from rich.rule import Rule
+
+from lakebed.cli.chart import cost_by_month_and_service
+from lakebed.cli.frame import ERR, OUT, escape, reporting
+from lakebed.cli.progress import ProgressBars
+from lakebed.cli.run import render as render_run
+from lakebed.errors import ConfigError, LakebedError
+from lakebed.pipeline import plan, run
+from lakebed.reconciling import reconcile
+from lakebed.sample import SampleSpec, make_sample
+
+TABLE = "sample_report"
+MARKER = ".lakebed-demo"
+
+
+def demo(
+    folder: Annotated[Path, typer.Option("--dir", help="Where the demo writes; it is made anew each time.")] = Path(
+        "lakebed-demo"
+    ),
+    rows: Annotated[int, typer.Option(help="Rows of each delivery.", min=100)] = 20_000,
+) -> None:
+    """Take the tour: sample deliveries, loaded, restated, reconciled and queried."""
+    with reporting(as_json=False):
+        _Tour(_fresh(folder), rows).take()
+
+
+def _fresh(folder: Path) -> Path:
+    """An empty folder. One that the demo did not make is never emptied."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / MARKER).exists():
+        raise ConfigError(f"{folder} is not empty and is not a demo's", remedy="Choose another with --dir.")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / MARKER).touch()
+    return folder
+
+
+class _Tour:
+    """The steps in order. Each says what it does, does it with the public API, and shows what came of it."""
+
+    def __init__(self, folder: Path, rows: int) -> None:
+        self._folder = folder
+        self._bills = folder / "bills"
+        self._database = folder / "costs.duckdb"
+        self._target = f"duckdb:{self._database}"
+        self._workdir = str(folder / ".lakebed")
+        self._rows = rows
+
+    def take(self) -> None:
+        started = time.monotonic()
+        self._deliver()
+        self._plan()
+        self._load()
+        self._restate()
+        self._reconcile()
+        self._ask()
+        OUT.print(Rule(style="dim"))
+        OUT.print(f"Done in {time.monotonic() - started:.0f} s. All of it lies in {escape(str(self._folder))}. Next:")
+        OUT.print(f"  lakebed status --workdir {escape(self._workdir)}")
+        OUT.print(f"  duckdb {escape(str(self._database))}            # ask your own questions")
+        OUT.print("  lakebed run s3://your-bucket/prefix --target duckdb:costs.duckdb")
+
+    def _deliver(self) -> None:
+        _say("1", "Four months of billing data arrive", f"{self._rows:,} rows each; tags come, go and collide")
+        truth = make_sample(self._bills, rows=self._rows, spec=SampleSpec(restate=False))
+        for delivery in truth.deliveries:
+            OUT.print(f"  {delivery.period}  {len(delivery.columns)} columns  {len(delivery.files)} files")
+
+    def _plan(self) -> None:
+        _say("2", "What would happen", "lakebed plan: nothing is touched")
+        for one in plan(str(self._bills), self._target, workdir=self._workdir).deliveries:
+            OUT.print(f"  {one.action} {one.delivery.slice.period}: {escape(one.decision.reason)}")
+
+    def _load(self) -> None:
+        _say("3", "Loaded into DuckDB by Spark", "lakebed run; each month lands whole or not at all")
+        self._run()
+
+    def _restate(self) -> None:
+        _say("4", "AWS restates September", "a newer delivery replaces the month; nothing is counted twice")
+        make_sample(self._bills, rows=self._rows, spec=SampleSpec(restate=True))
+        self._run()
+
+    def _run(self) -> None:
+        with ProgressBars() as bars:
+            done = run(str(self._bills), self._target, workdir=self._workdir, observer=bars)
+        render_run(done)
+        if done.failed:
+            raise LakebedError("a delivery of the demo failed; see above")
+
+    def _reconcile(self) -> None:
+        _say("5", "Does it add up?", "lakebed reconcile: source files against table, to the last digit")
+        for load in reconcile(self._target, workdir=self._workdir).loads:
+            assert load.reconciliation is not None
+            sums = load.reconciliation.table.sums
+            total = sums["line_item_unblended_cost"]
+            verdict = "[green]adds up[/]" if load.holds else "[bold red]does not add up[/]"
+            OUT.print(f"  {load.load.slice.period}  {len(sums)} sums, unblended cost {total.normalize():f}  {verdict}")
+
+    def _ask(self) -> None:
+        _say("6", "Questions in SQL", "the columns that every month had, and those that only one did")
+        with duckdb.connect(str(self._database), read_only=True) as connection:
+            for question in _QUESTIONS:
+                ERR.print(f"[dim]{escape(question)}[/]")
+                for line in connection.execute(question).fetchall():
+                    OUT.print("  " + "  ".join(escape(str(value)) for value in line))
+            OUT.print(cost_by_month_and_service(connection, TABLE))
+
+
+_QUESTIONS = (
+    f"SELECT lakebed_period, count(*), count(resource_tags_user_environment), count(resource_tags_user_environment_1)\n"
+    f"FROM {TABLE} GROUP BY ALL ORDER BY ALL",
+    f"SELECT line_item_currency_code, sum(line_item_unblended_cost) FROM {TABLE} GROUP BY ALL ORDER BY ALL",
+)
+
+
+def _say(number: str, title: str, what: str) -> None:
+    OUT.print(Rule(f"[bold]{number}. {title}[/]", align="left", style="dim"))
+    OUT.print(f"[dim]{escape(what)}[/]")

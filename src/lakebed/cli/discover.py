@@ -1,0 +1,59 @@
+"""`lakebed discover`: which deliveries there are, and which of each month counts."""
+
+from rich.table import Table as RichTable
+
+from lakebed.cli import options
+from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show, warn
+from lakebed.model import Delivery
+from lakebed.pipeline import warnings_of
+from lakebed.source.discover import Discovered, DiscoverFilters
+from lakebed.source.discover import discover as discover_source
+from lakebed.workspace import Workspace
+
+
+def discover(
+    source: options.Source,
+    report: options.Report = None,
+    payer: options.Payer = None,
+    period: options.Period = None,
+    since: options.Since = None,
+    workdir: Workdir = None,
+    as_json: Json = False,
+) -> None:
+    """List the deliveries of a source: the one that counts for each month, and those it supersedes."""
+    with reporting(as_json=as_json):
+        workspace = Workspace.open({"workdir": workdir})
+        found = discover_source(source, workspace.storage, DiscoverFilters(report, payer, period, since))
+        with workspace.ledger() as ledger:
+            ledger.discovered((*found.deliveries, *found.superseded), source=source)
+    for message in warnings_of(found):
+        warn(message)
+    show(found, as_json=as_json, render=lambda: _render(found))
+
+
+def _render(found: Discovered) -> None:
+    lines = RichTable(box=None, pad_edge=False)
+    for heading in ("report", "payer", "period", "delivery", "kind"):
+        lines.add_column(heading)
+    for heading in ("files", "MB", "columns"):
+        lines.add_column(heading, justify="right")
+    lines.add_column("")
+    for delivery in found.deliveries:
+        lines.add_row(*_cells(delivery), "" if delivery.complete else f"[yellow]{len(delivery.missing)} missing[/]")
+    for delivery in found.superseded:
+        lines.add_row(*_cells(delivery), "superseded", style="dim")
+    OUT.print(lines)
+
+
+def _cells(delivery: Delivery) -> tuple[str, ...]:
+    slice_ = delivery.slice
+    return (
+        escape(slice_.report),
+        slice_.payer,
+        slice_.period,
+        escape(delivery.id),
+        delivery.kind,
+        str(len(delivery.files)),
+        f"{delivery.size_bytes / 1e6:,.1f}",
+        str(len(delivery.columns)),
+    )

@@ -1,0 +1,47 @@
+"""Options that several commands share, each declared once."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from lakebed.config import Settings, SparkSection
+
+
+def _help(section: type[Settings] | type[SparkSection], name: str) -> str:
+    """The help text of a setting: the same on the command line and in the docs."""
+    return section.model_fields[name].description or ""
+
+
+class Naming(StrEnum):
+    spec = "spec"
+    athena = "athena"
+
+
+class OnBadValue(StrEnum):
+    refuse = "refuse"
+    quarantine = "quarantine"
+
+
+class OnConflict(StrEnum):
+    refuse = "refuse"
+    variant = "variant"
+
+
+Source = Annotated[
+    str, typer.Argument(help="A folder, a manifest or a data file: a local path, s3://, gs:// or az://.")
+]
+Target = Annotated[str, typer.Option(help="duckdb:FILE[#TABLE], iceberg:NAMESPACE[.TABLE] or parquet:FOLDER.")]
+Table = Annotated[str | None, typer.Option(help="The table's name. Without it a table is named after its report.")]
+Report = Annotated[str | None, typer.Option(help="Only this report; for files without a manifest, its name.")]
+Payer = Annotated[str | None, typer.Option(help="Only this payer account.")]
+Period = Annotated[str | None, typer.Option(help="Only this month, as in 2026-10.")]
+Since = Annotated[str | None, typer.Option(help="Only this month and later ones, as in 2026-01.")]
+Decimals = Annotated[str | None, typer.Option(help=_help(Settings, "decimals"))]
+NamingRule = Annotated[Naming | None, typer.Option(help=_help(Settings, "naming"))]
+BadValue = Annotated[OnBadValue | None, typer.Option(help=_help(Settings, "on_bad_value"))]
+Conflict = Annotated[OnConflict | None, typer.Option(help=_help(Settings, "on_conflict"))]
+NoStage = Annotated[bool | None, typer.Option("--no-stage", help=_help(Settings, "no_stage"))]
+Strict = Annotated[bool | None, typer.Option("--strict", help=_help(Settings, "strict"))]
+Master = Annotated[str | None, typer.Option(help=_help(SparkSection, "master"))]
+Remote = Annotated[str | None, typer.Option(help=_help(SparkSection, "remote"))]

@@ -1,0 +1,61 @@
+"""`lakebed plan`: what a run would do."""
+
+from lakebed.cli import options
+from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show, warn
+from lakebed.pipeline import plan as plan_pipeline
+from lakebed.planning import PlannedDelivery, PlanReport
+
+
+def plan(
+    source: options.Source,
+    target: options.Target,
+    table: options.Table = None,
+    report: options.Report = None,
+    payer: options.Payer = None,
+    period: options.Period = None,
+    since: options.Since = None,
+    decimals: options.Decimals = None,
+    naming: options.NamingRule = None,
+    on_conflict: options.Conflict = None,
+    strict: options.Strict = None,
+    workdir: Workdir = None,
+    as_json: Json = False,
+) -> None:
+    """Print what would be loaded, replaced, added and widened. Touches nothing, the ledger included."""
+    with reporting(as_json=as_json):
+        planned = plan_pipeline(
+            source,
+            target,
+            table=table,
+            workdir=workdir,
+            report=report,
+            payer=payer,
+            period=period,
+            since=since,
+            decimals=decimals,
+            naming=naming,
+            on_conflict=on_conflict,
+            strict=strict,
+        )
+    for message in planned.warnings:
+        warn(message)
+    show(planned, as_json=as_json, render=lambda: _render(planned))
+
+
+def _render(planned: PlanReport) -> None:
+    for one in planned.deliveries:
+        OUT.print(f"[bold]{one.action:8}[/]{escape(str(one.delivery.slice))} into {escape(one.table)}: {_why(one)}")
+        if one.evolution is not None:
+            for line in one.evolution.describe().splitlines():
+                OUT.print(f"        {escape(_shortened(line))}")
+    if planned.changes_nothing:
+        OUT.print("nothing to do")
+
+
+def _why(one: PlannedDelivery) -> str:
+    size = f" ({len(one.delivery.files)} files, {one.delivery.size_bytes / 1e6:,.1f} MB)" if one.evolution else ""
+    return escape(one.decision.reason) + size
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= 160 else line[:157] + "..."

@@ -1,0 +1,96 @@
+"""Draws a run's progress on stderr: files, rows, megabytes a second, time left."""
+
+from types import TracebackType
+
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from lakebed.cli.frame import ERR, escape, warn
+from lakebed.engines.base import FileDone
+from lakebed.model import Delivery
+from lakebed.observer import Observer
+from lakebed.reports import DeliveryReport
+
+
+class ProgressBars(Observer):
+    """Two bars for each delivery, one while its files are copied and one while they are converted.
+
+    Where stderr is not a terminal there are no bars, only a line for each delivery that is finished.
+    """
+
+    def __init__(self) -> None:
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=ERR,
+            transient=True,
+            disable=not ERR.is_terminal,
+        )
+        self._task = self._bars.add_task("", total=None, visible=False, note="")
+        self._files = 0
+        self._rows = 0
+
+    def __enter__(self) -> "ProgressBars":
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def staging(self, delivery: Delivery) -> None:
+        self._begin(f"copy    {delivery.slice}", delivery)
+
+    def copied(self, size_bytes: int) -> None:
+        self._bars.update(self._task, advance=size_bytes)
+
+    def loading(self, delivery: Delivery) -> None:
+        self._begin(f"convert {delivery.slice}", delivery)
+
+    def converted(self, done: FileDone) -> None:
+        self._files += 1
+        self._rows += done.rows
+        note = f"{self._files} files, {self._rows:,} rows"
+        self._bars.update(self._task, advance=done.file.size_bytes, note=note)
+
+    def committing(self, delivery: Delivery) -> None:
+        self._bars.update(self._task, description=f"commit  {escape(str(delivery.slice))}")
+
+    def finished(self, report: DeliveryReport) -> None:
+        self._bars.update(self._task, visible=False)
+        for message in report.warnings:
+            warn(message)
+        ERR.print(_line(report))
+
+    def warned(self, message: str) -> None:
+        warn(message)
+
+    def _begin(self, description: str, delivery: Delivery) -> None:
+        self._files = self._rows = 0
+        self._bars.reset(self._task, description=escape(description), total=delivery.size_bytes, visible=True, note="")
+
+
+def _line(report: DeliveryReport) -> str:
+    name = escape(f"{report.report} {report.period}")
+    if report.state == "failed":
+        return f"[bold red]✗[/] {name}: {escape(report.error or '')}"
+    if report.skipped:
+        return f"[dim]= {name}: {report.state}, nothing to do[/]"
+    added = f", {len(report.added_columns)} columns added" if report.added_columns else ""
+    verdict = "adds up" if report.reconciled else "[bold red]does not add up[/]"
+    return f"[green]✓[/] {name}: {report.rows:,} rows in {report.seconds:.1f} s, {verdict}{added}"

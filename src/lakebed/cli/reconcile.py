@@ -1,0 +1,60 @@
+"""`lakebed reconcile`: does the table still add up to its source files."""
+
+import typer
+from rich.table import Table as RichTable
+
+from lakebed.cli import options
+from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, reporting, show
+from lakebed.reconciling import ReconciledLoad, ReconcileReport
+from lakebed.reconciling import reconcile as reconcile_loads
+
+
+def reconcile(
+    target: options.Target,
+    table: options.Table = None,
+    period: options.Period = None,
+    report: options.Report = None,
+    payer: options.Payer = None,
+    workdir: Workdir = None,
+    as_json: Json = False,
+) -> None:
+    """Add up the table again and compare rows and sums with what each load found in its source files."""
+    with reporting(as_json=as_json):
+        done = reconcile_loads(target, table=table, period=period, report=report, payer=payer, workdir=workdir)
+    show(done, as_json=as_json, render=lambda: _render(done))
+    if not done.holds:
+        raise typer.Exit(1)
+
+
+def _render(done: ReconcileReport) -> None:
+    for load in done.loads:
+        OUT.print(f"[bold]{escape(load.load.slice.report)} {load.load.slice.period}[/] {_verdict(load)}")
+        if load.reconciliation is None:
+            continue
+        lines = RichTable(box=None, pad_edge=False)
+        lines.add_column("  ")
+        for heading in ("source files", "table"):
+            lines.add_column(heading, justify="right")
+        lines.add_row("  rows", f"{load.reconciliation.source.rows:,}", f"{load.reconciliation.table.rows:,}")
+        for column, total in load.reconciliation.source.sums.items():
+            there = load.reconciliation.table.sums[column]
+            lines.add_row(f"  {escape(column)}", _plain(total), _plain(there))
+        OUT.print(lines)
+        for difference in load.reconciliation.differences:
+            ERR.print(
+                f"[bold red]differs:[/] {escape(difference.what)}: "
+                f"{_plain(difference.source)} in the source files, {_plain(difference.table)} in the table"
+            )
+
+
+def _verdict(load: ReconciledLoad) -> str:
+    if load.reconciliation is None:
+        return "[yellow]not known: the ledger was rebuilt from the table; load it again to compare[/]"
+    if not load.load.complete:
+        return "[bold red]incomplete: files of the delivery were missing when it was loaded[/]"
+    return "[green]adds up to the last digit[/]" if load.holds else "[bold red]does not add up[/]"
+
+
+def _plain(total: object) -> str:
+    text = format(total, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

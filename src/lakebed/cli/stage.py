@@ -1,0 +1,29 @@
+"""`lakebed stage`: copy the files of deliveries to where the load reads them."""
+
+from lakebed.cli import options
+from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
+from lakebed.cli.progress import ProgressBars
+from lakebed.pipeline import stage_source
+
+
+def stage(
+    source: options.Source,
+    report: options.Report = None,
+    payer: options.Payer = None,
+    period: options.Period = None,
+    since: options.Since = None,
+    workdir: Workdir = None,
+    as_json: Json = False,
+) -> None:
+    """Copy the files of every delivery that counts, in parallel and with checksums. What is there already stays."""
+    with reporting(as_json=as_json), ProgressBars() as bars:
+        done = stage_source(
+            source, workdir=workdir, observer=bars, report=report, payer=payer, period=period, since=since
+        )
+
+    def render() -> None:
+        for one in done.deliveries:
+            OUT.print(f"{escape(str(one.slice))}: {len(one.files)} files, {one.size_bytes / 1e6:,.1f} MB")
+        OUT.print(f"in {escape(done.folder)}; `lakebed load --target T` loads them")
+
+    show(done, as_json=as_json, render=render)

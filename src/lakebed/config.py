@@ -1,0 +1,392 @@
+"""Settings: `lakebed.toml` < environment < flags, each with the help text that the docs are generated from.
+
+A setting has one dotted key (`spark.master`), one environment variable (`LAKEBED_SPARK_MASTER`) and, as a flag or as a
+keyword of `lakebed.run`, its last word (`master`). A key that does not exist is refused with the nearest that does.
+"""
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from lakebed.errors import ConfigError
+from lakebed.storage import StorageSettings, is_local
+
+FILE_NAME = "lakebed.toml"
+ENVIRONMENT_PREFIX = "LAKEBED_"
+
+
+def _decimals(text: str) -> str:
+    match = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", text)
+    if match is None:
+        raise ValueError("write precision and scale, as in 38,18")
+    precision, scale = int(match[1]), int(match[2])
+    if not 1 <= precision <= 38 or scale > precision:
+        raise ValueError("the precision is 1 to 38, and the scale no more than the precision")
+    return f"{precision},{scale}"
+
+
+def _memory(text: str) -> str:
+    if re.fullmatch(r"[1-9]\d*[kmgt]", text.lower()) is None:
+        raise ValueError("write a number and a unit, as in 512m or 4g")
+    return text.lower()
+
+
+def _as_text(value: object) -> object:
+    """What TOML has as a number or a truth value is text to Spark and to PyIceberg."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+PropertyText = Annotated[str, BeforeValidator(_as_text)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SparkSection(_Section):
+    """Which Spark runs the load, and how."""
+
+    master: str | None = Field(
+        default=None,
+        description="Master URL of a classic session: local[*], local[4], spark://host:7077, yarn, k8s://... "
+        "Without it and without remote: local[*].",
+    )
+    remote: str | None = Field(
+        default=None,
+        description="Spark Connect URL: sc://host:15002, or local[2] for a Connect server of our own. Excludes master.",
+    )
+    memory: Annotated[str, AfterValidator(_memory)] | None = Field(
+        default=None,
+        description="Memory of the driver's JVM, as in 4g. Without it a local session takes a quarter of the "
+        "machine, between 1g and 8g: rows stay in the Python workers.",
+    )
+    conf: dict[str, PropertyText] = Field(
+        default_factory=dict, description="Any Spark settings, as a table of names and values; they win over ours."
+    )
+    log: str | None = Field(
+        default=None,
+        description="File that gets what Spark's JVM writes to stderr. Without it the last lines are shown "
+        "when Spark fails and nothing is kept.",
+    )
+    shared_folders: tuple[str, ...] = Field(
+        default=(),
+        description="Folders that driver and workers of a cluster see under the same path (NFS and the like). "
+        "Other local paths are refused on a cluster.",
+    )
+
+
+class StorageSection(_Section):
+    """How object stores are reached. What is not set comes from AWS_*, GOOGLE_* and AZURE_* or the machine's role."""
+
+    endpoint_url: str | None = Field(
+        default=None, description="Address of an S3-compatible server, as in http://localhost:8333."
+    )
+    region: str | None = Field(default=None, description="AWS region of the buckets.")
+    profile: str | None = Field(
+        default=None, description="Profile of ~/.aws/config and ~/.aws/credentials to sign with."
+    )
+    access_key_id: str | None = Field(
+        default=None, repr=False, description="Access key. Better kept in AWS_ACCESS_KEY_ID."
+    )
+    secret_access_key: str | None = Field(
+        default=None, repr=False, description="Secret key. Better kept in AWS_SECRET_ACCESS_KEY."
+    )
+    session_token: str | None = Field(
+        default=None, repr=False, description="Token of temporary keys. Better kept in AWS_SESSION_TOKEN."
+    )
+    anonymous: bool = Field(default=False, description="Send unsigned requests, for public buckets.")
+    role_arn: str | None = Field(
+        default=None, description="Role to assume, as in arn:aws:iam::123456789012:role/billing."
+    )
+    role_session_name: str | None = Field(default=None, description="Name of the assumed role's session.")
+    external_id: str | None = Field(default=None, description="External id that the role's trust policy asks for.")
+    requester_pays: bool = Field(default=False, description="Accept the cost of requests to requester-pays buckets.")
+
+    def settings(self) -> StorageSettings:
+        """These settings as storage and kernels take them."""
+        return StorageSettings(**self.model_dump())
+
+
+class StagingSection(_Section):
+    """Where copies of source files lie between discovery and load."""
+
+    location: str | None = Field(
+        default=None,
+        description="Folder or URL of the staged copies. Without it: staging/ in the work directory. On a "
+        "cluster it must be reachable by the workers, as in s3://bucket/lakebed.",
+    )
+    retention_hours: float = Field(
+        default=24,
+        ge=0,
+        description="How long staged copies of loaded deliveries are kept; 0 removes them after the load.",
+    )
+
+
+class Settings(_Section):
+    """Everything that can be set. Paths are absolute once loaded."""
+
+    workdir: str = Field(default=".lakebed", description="Where the ledger, staging and the default catalog lie.")
+    ledger: str | None = Field(
+        default=None,
+        description="SQLAlchemy URL of the ledger's database, as in postgresql+psycopg://user@host/db. "
+        "Without it: ledger.db in the work directory.",
+    )
+    decimals: Annotated[str, AfterValidator(_decimals)] = Field(
+        default="38,18",
+        description="Precision and scale of money and quantities. 18,2 gives the specification's table; "
+        "what a narrower type rounds away is counted and reported.",
+    )
+    naming: Literal["spec", "athena"] = Field(
+        default="spec", description="How column names are made: spec (line_item_arn) or athena (line_item_a_r_n)."
+    )
+    on_bad_value: Literal["refuse", "quarantine"] = Field(
+        default="refuse",
+        description="What happens to a value that does not parse: refuse fails the delivery with file, line "
+        "and column; quarantine sets its row aside and counts it.",
+    )
+    on_conflict: Literal["refuse", "variant"] = Field(
+        default="refuse",
+        description="What happens to a column whose new type does not fit the table's: refuse fails the delivery; "
+        "variant keeps the new values in a column of their own beside it.",
+    )
+    no_stage: bool = Field(default=False, description="Read source files where they are instead of copying them first.")
+    strict: bool = Field(default=False, description="Refuse what would otherwise be a warning, such as a missing file.")
+    parallelism: int | None = Field(
+        default=None, ge=1, description="How many files are copied at once. Without it: four for each core."
+    )
+    spark: SparkSection = SparkSection()
+    storage: StorageSection = StorageSection()
+    staging: StagingSection = StagingSection()
+    catalog: dict[str, dict[str, PropertyText]] = Field(
+        default_factory=dict,
+        description="Iceberg catalogs by name, as [catalog.NAME] with any PyIceberg properties. "
+        "`lakebed` is the default one: SQLite in the work directory unless it is set here.",
+    )
+
+    @property
+    def decimal_type(self) -> tuple[int, int]:
+        """Precision and scale."""
+        precision, scale = self.decimals.split(",")
+        return int(precision), int(scale)
+
+    @property
+    def workdir_path(self) -> Path:
+        return Path(self.workdir)
+
+    @property
+    def staging_location(self) -> str:
+        return self.staging.location or str(self.workdir_path / "staging")
+
+    @property
+    def ledger_place(self) -> str | Path:
+        """A database URL, or the SQLite file in the work directory."""
+        return self.ledger or self.workdir_path / "ledger.db"
+
+    @property
+    def copies_at_once(self) -> int:
+        return self.parallelism or 4 * (os.cpu_count() or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingInfo:
+    """One setting as docs and messages name it."""
+
+    key: str
+    environment: str | None  # None for tables, which only the file can hold
+    keyword: str
+    default: object
+    help: str
+    kind: str
+
+
+def setting_infos() -> tuple[SettingInfo, ...]:
+    """All settings in the order in which they are declared."""
+    return tuple(_infos(Settings, ()))
+
+
+def _infos(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[SettingInfo]:
+    for name, field in section.model_fields.items():
+        here = (*path, name)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _infos(field.annotation, here)
+            continue
+        kind = _kind(field)
+        yield SettingInfo(
+            key=".".join(here),
+            environment=None if kind == "table" else ENVIRONMENT_PREFIX + "_".join(here).upper(),
+            keyword=name,
+            default=field.get_default(call_default_factory=True),
+            help=field.description or "",
+            kind=kind,
+        )
+
+
+def _kind(field: FieldInfo) -> str:
+    text = str(field.annotation)
+    for word, kind in (("dict", "table"), ("tuple", "list"), ("Literal", "choice"), ("bool", "yes or no")):
+        if word in text:
+            return kind
+    return "number" if re.search(r"\b(int|float)\b", text) else "text"
+
+
+def load_settings(flags: Mapping[str, object] | None = None, *, cwd: Path | str | None = None) -> Settings:
+    """The settings for a run in `cwd`: its `lakebed.toml`, then LAKEBED_* variables, then `flags` that are not None.
+
+    Flags are named by their key (`spark.master`) or its last word (`master`). Raises ConfigError, which says where the
+    wrong setting stands and what would be right.
+    """
+    folder = Path(cwd) if cwd is not None else Path.cwd()
+    values: dict[str, object] = {}
+    origins: dict[str, str] = {}
+    for layer in (_from_file(folder / FILE_NAME), _from_environment(), _from_flags(flags or {})):
+        for key, (value, origin) in layer.items():
+            # A master given later answers a remote given earlier, and the other way round.
+            if key in ("spark.master", "spark.remote"):
+                other = "spark.remote" if key == "spark.master" else "spark.master"
+                if other not in layer:
+                    values.pop(other, None)
+            values[key] = value
+            origins[key] = origin
+    try:
+        settings = Settings.model_validate(_nested(values))
+    except ValidationError as invalid:
+        raise _explain(invalid, values, origins) from None
+    if settings.spark.master and settings.spark.remote:
+        raise ConfigError(
+            f"{origins['spark.master']} and {origins['spark.remote']} exclude each other",
+            remedy="Give the master of a classic session or the URL of a Spark Connect server, not both.",
+        )
+    return _with_absolute_paths(settings, folder.absolute())
+
+
+def _from_file(path: Path) -> dict[str, tuple[object, str]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as unreadable:
+        raise ConfigError(f"{path} cannot be read: {unreadable}") from unreadable
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as broken:
+        raise ConfigError(f"{path} is not valid TOML: {broken}") from broken
+    known = {info.key: info for info in setting_infos()}
+    found: dict[str, tuple[object, str]] = {}
+    for key, value in _flat(content, {key for key, info in known.items() if info.kind == "table"}):
+        origin = f"{path}, line {_line(text, key)}: {key}"
+        if key not in known:
+            raise ConfigError(f"{origin} is not a setting", remedy=_nearest(key, known))
+        found[key] = (value, origin)
+    return found
+
+
+def _flat(content: Mapping[str, object], tables: set[str], prefix: str = "") -> Iterator[tuple[str, object]]:
+    sections = {"spark", "storage", "staging"}
+    for name, value in content.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and key not in tables and key in sections:
+            yield from _flat(value, tables, f"{key}.")
+        else:
+            yield key, value
+
+
+def _line(text: str, key: str) -> int:
+    """The line on which a key is set; tomllib does not say, so the text is walked once more."""
+    section = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line):
+            section = header[1].replace('"', "").replace("'", "").replace(" ", "")
+            if section == key or section.startswith(f"{key}."):
+                return number
+        elif assignment := re.match(r"\s*([\w.\"'\- ]+?)\s*=", line):
+            name = assignment[1].replace('"', "").replace("'", "").replace(" ", "")
+            full = f"{section}.{name}" if section else name
+            if full == key or full.startswith(f"{key}."):
+                return number
+    return 1
+
+
+def _from_environment() -> dict[str, tuple[object, str]]:
+    found: dict[str, tuple[object, str]] = {}
+    for info in setting_infos():
+        value = os.environ.get(info.environment) if info.environment else None
+        if value:
+            parsed = tuple(part for part in value.split(os.pathsep) if part) if info.kind == "list" else value
+            found[info.key] = (parsed, f"the environment variable {info.environment}")
+    return found
+
+
+def unknown_environment() -> tuple[str, ...]:
+    """LAKEBED_* variables that set nothing, which are probably misspelt."""
+    known = {info.environment for info in setting_infos()}
+    return tuple(sorted(name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known))
+
+
+def _from_flags(flags: Mapping[str, object]) -> dict[str, tuple[object, str]]:
+    infos = {info.key: info for info in setting_infos()}
+    by_keyword = {info.keyword: info.key for info in infos.values()}
+    found: dict[str, tuple[object, str]] = {}
+    for name, value in flags.items():
+        key = name if name in infos else by_keyword.get(name)
+        if key is None:
+            raise ConfigError(f"there is no setting {name!r}", remedy=_nearest(name, by_keyword))
+        if value is not None:
+            found[key] = (value, f"--{infos[key].keyword.replace('_', '-')}")
+    return found
+
+
+def _nearest(key: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    if not close:
+        by_last_word = {name.rsplit(".", 1)[-1]: name for name in known}
+        words = difflib.get_close_matches(key.rsplit(".", 1)[-1], by_last_word, n=1, cutoff=0.6)
+        close = [by_last_word[word] for word in words]
+    return f"Did you mean {close[0]}?" if close else f"The settings are: {', '.join(known)}."
+
+
+def _nested(values: Mapping[str, object]) -> dict[str, object]:
+    nested: dict[str, object] = {}
+    for key, value in values.items():
+        *path, last = key.split(".")
+        place = nested
+        for part in path:
+            place = cast("dict[str, object]", place.setdefault(part, {}))
+        place[last] = value
+    return nested
+
+
+def _explain(invalid: ValidationError, values: Mapping[str, object], origins: Mapping[str, str]) -> ConfigError:
+    problem = invalid.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    key = next((known for known in values if where == known or where.startswith(f"{known}.")), where)
+    message = problem["msg"].removeprefix("Value error, ")
+    inside = f" ({where})" if where != key else ""
+    # Keys and tokens are not repeated on a terminal or in a log.
+    shown = "wrong" if key.startswith("storage.") else repr(problem["input"])
+    return ConfigError(f"{origins.get(key, key)}{inside} is {shown}: {message}")
+
+
+def _with_absolute_paths(settings: Settings, folder: Path) -> Settings:
+    def absolute(path: str) -> str:
+        return os.path.normpath(folder / Path(path).expanduser())
+
+    staging, spark = settings.staging, settings.spark
+    if staging.location and is_local(staging.location) and not staging.location.startswith("file:"):
+        staging = staging.model_copy(update={"location": absolute(staging.location)})
+    spark = spark.model_copy(
+        update={
+            "log": absolute(spark.log) if spark.log else None,
+            "shared_folders": tuple(absolute(path) for path in spark.shared_folders),
+        }
+    )
+    return settings.model_copy(update={"workdir": absolute(settings.workdir), "staging": staging, "spark": spark})

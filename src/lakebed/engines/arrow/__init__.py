@@ -1,0 +1,1 @@
+"""PyArrow in this process: small data, no Java."""

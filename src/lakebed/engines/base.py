@@ -1,0 +1,97 @@
+"""The protocol of the load: an engine turns source files into new immutable Parquet files and says what it wrote."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal, Protocol, TypeAlias
+
+from lakebed.model import DataFile, Slice, SourceFile, Staging, Totals, WrittenFile
+from lakebed.schema.types import Schema
+
+OnBadValue: TypeAlias = Literal["refuse", "quarantine"]
+
+
+@dataclass(frozen=True)
+class ConvertJob:
+    """Source files in, files of the table's schema out.
+
+    `columns` names each incoming column by its original header and says what it is called in the table; the type is the
+    one of the staging's schema. What the table has besides is NULL, except for `constants`, which every row carries.
+    `partition` goes into the paths; a partition column is also written into the files if the staging's schema has it.
+    `currency_column` is a table name.
+    """
+
+    files: tuple[SourceFile, ...]
+    columns: Schema
+    constants: Mapping[str, str]
+    staging: Staging
+    partition: Mapping[str, str]
+    on_bad_value: OnBadValue = "refuse"
+    currency_column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """What a narrower decimal type cost one column: values changed, and the table's sum minus the source's."""
+
+    values: int
+    difference: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedValue:
+    """A value that did not parse, kept for the quarantine table with the row it stood in.
+
+    Rows of Parquet files are counted from 1; a row with too few or too many fields has an empty `column`.
+    """
+
+    file: str
+    line: int | None
+    column: str
+    value: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a conversion wrote and what it found, measured on the source before anything was rounded.
+
+    `rejected` has the first values of each file that were kept out; all rows kept out are in `rejected_files`, as text.
+    `source` counts what went into the table, so the rows of the files are `source.rows + rejected_rows`.
+    """
+
+    files: tuple[WrittenFile, ...]
+    source: Totals
+    rounding: Mapping[str, Rounding] = field(default_factory=dict)
+    rejected: tuple[RejectedValue, ...] = ()
+    rejected_rows: int = 0
+    rejected_files: tuple[WrittenFile, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileDone:
+    """Progress: one source file has been converted."""
+
+    file: SourceFile
+    rows: int
+
+
+Progress: TypeAlias = Callable[[FileDone], None]
+
+
+class Engine(Protocol):
+    """Reads, converts, rewrites; decides nothing."""
+
+    @property
+    def name(self) -> str: ...
+
+    def convert(self, job: ConvertJob, progress: Progress | None = None) -> Converted:
+        """Converts every file of the job, or raises and leaves only staged files behind."""
+        ...
+
+    def rewrite(
+        self, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+    ) -> tuple[WrittenFile, ...]:
+        """The rows of these files in the staging's schema, leaving out the rows of a slice."""
+        ...

@@ -1,0 +1,31 @@
+"""Asks a worker what it has, which also proves that it runs our kernels at all."""
+
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+
+from lakebed.engines.spark.session import Session
+from lakebed.errors import EngineError
+from lakebed.kernels.probe import FACTS, worker_facts
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """What a kernel found around itself."""
+
+    executable: str
+    python: str
+    pyarrow: str
+    isal: bool
+
+
+def probe_worker(session: Session) -> Worker:
+    """Runs one task on the session."""
+    try:
+        [row] = session.spark.range(0, 1, 1, 1).mapInArrow(worker_facts, FACTS).toArrow().to_pylist()
+    except PySparkException as failure:
+        raise EngineError(
+            f"Spark started on {session.master}, but its workers did not run our kernel: {failure}",
+            remedy="Workers need pyarrow and the same Python as the driver; PYSPARK_PYTHON says which one they run.",
+        ) from failure
+    return Worker(**row)

@@ -1,0 +1,164 @@
+"""What `lakebed doctor` looks at: each check says what it found and, where something is wrong, how to put it right."""
+
+import os
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal, TypeAlias
+
+from lakebed.config import Settings, unknown_environment
+from lakebed.errors import LakebedError
+from lakebed.state.ledger import Ledger
+from lakebed.storage import Storage, is_local
+
+State: TypeAlias = Literal["ok", "warning", "failed"]
+_EXTENSIONS = ("httpfs", "avro", "iceberg", "aws")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at. `failed` is needed for a load; `warning` is needed for something optional."""
+
+    name: str
+    state: State
+    found: str
+    fix: str | None = None
+
+
+@dataclass(frozen=True)
+class Health:
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.state != "failed" for check in self.checks)
+
+    def to_dict(self) -> dict[str, object]:
+        return {"ok": self.ok, "checks": [asdict(check) for check in self.checks]}
+
+
+def examine(settings: Settings, *, quick: bool = False, places: Sequence[str] = ()) -> Iterator[Check]:
+    """Every check in turn. `quick` starts no Spark; `places` are folders and buckets that must be readable."""
+    yield _checked("Java", _java, needed=True)
+    yield _checked("Spark", (lambda: _spark_installed()) if quick else (lambda: _spark(settings)), needed=True)
+    yield _checked("work directory", lambda: _workdir(settings), needed=True)
+    yield _checked("ledger", lambda: _ledger(settings), needed=True)
+    yield _checked("DuckDB", _duckdb, needed=True)
+    yield _checked("DuckDB extensions", _extensions, needed=False)
+    yield _checked("Iceberg", lambda: _package("pyiceberg", extra="iceberg"), needed=False)
+    if settings.storage.endpoint_url:
+        yield _checked("S3 endpoint", lambda: _endpoint(settings), needed=True)
+    if settings.staging.location and not is_local(settings.staging.location):
+        places = (*places, settings.staging.location)
+    storage = Storage(settings.storage.settings())
+    for place in places:
+        yield _checked(place, lambda place=place: _readable(storage, place), needed=True)  # type: ignore[misc]
+    if unknown := unknown_environment():
+        yield Check("environment", "warning", f"not settings: {', '.join(unknown)}", "See docs/reference/settings.md.")
+
+
+def _checked(name: str, look: Callable[[], str], *, needed: bool) -> Check:
+    try:
+        return Check(name, "ok", look())
+    except LakebedError as problem:
+        return Check(name, "failed" if needed else "warning", problem.message, problem.remedy)
+    except OSError as problem:
+        return Check(name, "failed" if needed else "warning", str(problem))
+
+
+def _java() -> str:
+    from lakebed.engines.spark.java import find_java
+
+    java = find_java()
+    return f"Java {java.major} in {java.home}"
+
+
+def _spark_installed() -> str:
+    return f"pyspark {version('pyspark')}, not started"
+
+
+def _spark(settings: Settings) -> str:
+    from lakebed.engines.spark.probe import probe_worker
+    from lakebed.engines.spark.session import open_session
+
+    started = time.monotonic()
+    with open_session(settings) as session:
+        worker = probe_worker(session)
+        seconds = time.monotonic() - started
+        gunzip = "fast gunzip" if worker.isal else "no isal: gunzip is slower"
+        return (
+            f"{session.spark.version} on {session.master}; workers: Python {worker.python}, pyarrow {worker.pyarrow}, "
+            f"{gunzip}; {seconds:.1f} s"
+        )
+
+
+def _workdir(settings: Settings) -> str:
+    """Writes where the work directory is or would be, and leaves nothing behind."""
+    folder = settings.workdir_path
+    while not folder.exists():
+        folder = folder.parent
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as refused:
+        raise LakebedError(
+            f"{settings.workdir} cannot be written: {refused.strerror}", remedy="Choose another with --workdir."
+        ) from refused
+    room = os.statvfs(folder)
+    return f"{settings.workdir}, {room.f_bavail * room.f_frsize / 2**30:.0f} GiB free"
+
+
+def _ledger(settings: Settings) -> str:
+    with Ledger.read(settings.ledger_place) as ledger:
+        return f"{len(ledger.deliveries())} deliveries, {len(ledger.loads())} loads"
+
+
+def _duckdb() -> str:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute("SELECT 1")
+    return duckdb.__version__
+
+
+def _extensions() -> str:
+    import duckdb
+
+    from lakebed.engines.duckdb.extensions import load_extension
+
+    with duckdb.connect() as connection:
+        for name in _EXTENSIONS:
+            load_extension(connection, name)
+    return f"{', '.join(_EXTENSIONS)} load without a network"
+
+
+def _package(name: str, *, extra: str) -> str:
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError as missing:
+        raise LakebedError(f"{name} is not installed", remedy=f'pip install "lakebed[{extra}]"') from missing
+
+
+def _endpoint(settings: Settings) -> str:
+    url = settings.storage.endpoint_url or ""
+    try:
+        with urllib.request.urlopen(url, timeout=10):
+            return f"{url} answers"
+    except urllib.error.HTTPError as answer:
+        # An unsigned request is refused, by a server that is there.
+        answer.close()
+        return f"{url} answers"
+    except (urllib.error.URLError, ValueError, TimeoutError) as silence:
+        raise LakebedError(
+            f"{url} does not answer: {getattr(silence, 'reason', silence)}",
+            remedy="Check storage.endpoint_url in lakebed.toml, or LAKEBED_STORAGE_ENDPOINT_URL.",
+        ) from silence
+
+
+def _readable(storage: Storage, place: str) -> str:
+    first = next(iter(storage.list(place)), None)
+    return "empty, or not there yet" if first is None else "can be listed"

@@ -1,0 +1,39 @@
+"""What a slice of a table holds now. The table is the truth; the ledger is its memory."""
+
+from lakebed.deciding import Held
+from lakebed.model import RESERVED_COLUMNS, Delivery
+from lakebed.source.deliveries import moment
+from lakebed.state.ledger import Ledger
+from lakebed.state.rebuild import describe_table
+from lakebed.state.records import RebuiltTable
+from lakebed.targets.base import TableState, Target
+
+
+def held(target: Target, state: TableState, ledger: Ledger, delivery: Delivery) -> Held | None:
+    """The delivery whose rows the slice holds, or None where it holds none.
+
+    A ledger that says `loaded` is believed while the table has rows there: a table that was removed is loaded again.
+    Of a table that the ledger has never seen, the table itself is asked.
+    """
+    if not state.exists:
+        return None
+    record = ledger.current_load(target.address, delivery.slice)
+    if record is not None:
+        if record.rows > 0 and target.totals(delivery.slice, ()).rows == 0:
+            return None
+        seen = ledger.delivery(delivery.slice, record.delivery)
+        created = seen.created_at if seen is not None else moment(record.delivery)
+        return Held(record.delivery, record.rows, record.complete, created)
+    if ledger.loads(target.address):
+        return None
+    for load in what_it_says(target, state).loads:
+        if load.slice == delivery.slice:
+            return Held(load.delivery, load.rows, complete=True, created_at=moment(load.delivery))
+    return None
+
+
+def what_it_says(target: Target, state: TableState) -> RebuiltTable:
+    """What a table says about itself, from which a ledger can be written anew."""
+    has_ours = all(name in state.schema for name in RESERVED_COLUMNS)
+    data = target.read(RESERVED_COLUMNS if has_ours else state.schema.names[:1])
+    return describe_table(target.address, schema=state.schema, version=state.version, data=data)

@@ -1,0 +1,1 @@
+"""What Spark workers run: the standard library, pyarrow and lakebed.errors, nothing else."""

@@ -1,0 +1,166 @@
+"""Cuts a CSV stream into blocks of whole records, each with the number of its first line.
+
+Blocks bound the memory of a task, and they are what is read again when a value does not parse.
+"""
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+from lakebed.errors import HeaderError, SourceError
+
+BLOCK_BYTES = 8 << 20
+# A record longer than this is a quote that was never closed, or no CSV at all.
+LONGEST_RECORD_BYTES = 64 << 20
+_BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_NEWLINE = b"\n"
+_QUOTE = b'"'
+
+
+class Misaligned(Exception):
+    """A block was cut in the wrong place: quotes stand where only a full scan can tell what they mean."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole records; `line` is the physical line of the first, quoted line ends counted."""
+
+    data: bytes
+    line: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record, and the line on which it begins."""
+
+    line: int
+    fields: list[str]
+
+
+class BlockReader:
+    """Reads a stream's header, then its blocks.
+
+    Counting quotes finds the record ends in any file whose quotes come in pairs, at the speed of memchr. A stray quote
+    inside an unquoted field breaks the count; `exact=True` then follows every quote from the beginning.
+    """
+
+    def __init__(self, stream: IO[bytes], *, key: str, exact: bool) -> None:
+        self._stream = stream
+        self._key = key
+        self._exact = exact
+        self._rest = stream.read(BLOCK_BYTES)
+        if self._rest.startswith(_UTF16):
+            raise SourceError(
+                f"{key}: the file is UTF-16, not UTF-8", remedy="Convert it first: iconv -f UTF-16 -t UTF-8."
+            )
+        self._rest = self._rest.removeprefix(_BOM)
+        self._line = 1
+        self.header = self._read_header()
+
+    def _read_header(self) -> list[str] | None:
+        """The first record that is not an empty line; None where the file has none."""
+        while self._rest.startswith((b"\n", b"\r\n")):
+            self._line += 1
+            self._rest = self._rest[self._rest.index(_NEWLINE) + 1 :]
+        while True:
+            end = -1
+            while (end := self._rest.find(_NEWLINE, end + 1)) >= 0:
+                if self._rest.count(_QUOTE, 0, end) % 2 == 0:
+                    return self._parse_header(self._rest[: end + 1])
+            more = self._stream.read(BLOCK_BYTES)
+            if not more:
+                return self._parse_header(self._rest) if self._rest.strip() else None
+            self._rest += more
+            self._refuse_endless()
+
+    def _parse_header(self, data: bytes) -> list[str]:
+        self._rest = self._rest[len(data) :]
+        line, self._line = self._line, self._line + data.count(_NEWLINE)
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise HeaderError("the header is not UTF-8", file=self._key, line=line) from error
+        return next(iter(csv.reader(io.StringIO(text, newline=""))))
+
+    def __iter__(self) -> Iterator[Block]:
+        while True:
+            more = self._stream.read(BLOCK_BYTES)
+            data = self._rest + more if more else self._rest
+            end = (_exact_end(data, last=not more) if self._exact else _paired_end(data)) if more else len(data)
+            if not more and data:
+                self._refuse_open_quote(data)
+            if end:
+                block = Block(data[:end], self._line)
+                self._line += block.data.count(_NEWLINE)
+                self._rest = data[end:]
+                yield block
+            else:
+                self._rest = data
+            if not more:
+                return
+            self._refuse_endless()
+
+    def _refuse_open_quote(self, data: bytes) -> None:
+        if not self._exact and data.count(_QUOTE) % 2:
+            raise Misaligned
+        if self._exact and _exact_end(data, last=True) < len(data):
+            line = self._line + data.count(_NEWLINE, 0, _exact_end(data, last=False))
+            raise SourceError(
+                f"{self._key}, line {line}: the file ends inside a quoted value",
+                remedy="Copy the file again: it ends too early.",
+            )
+
+    def _refuse_endless(self) -> None:
+        if len(self._rest) > LONGEST_RECORD_BYTES:
+            if not self._exact:
+                raise Misaligned
+            raise SourceError(
+                f"{self._key}, line {self._line}: no record ends within {LONGEST_RECORD_BYTES >> 20} MB",
+                remedy="Look for a quote that is never closed, or for line ends that are not newlines.",
+            )
+
+
+def records(block: Block) -> Iterator[Record]:
+    """The records of a block with their lines, read slowly and only when a message needs them."""
+    csv.field_size_limit(LONGEST_RECORD_BYTES)
+    reader = csv.reader(io.StringIO(block.data.decode("utf-8", errors="replace"), newline=""))
+    begins = 0
+    for fields in reader:
+        if fields:
+            yield Record(block.line + begins, fields)
+        begins = reader.line_num
+
+
+def _paired_end(data: bytes) -> int:
+    """Behind the last newline that an even number of quotes precedes."""
+    quotes = data.count(_QUOTE)
+    end = len(data)
+    while (newline := data.rfind(_NEWLINE, 0, end)) >= 0:
+        quotes -= data.count(_QUOTE, newline, end)
+        if quotes % 2 == 0:
+            return newline + 1
+        end = newline
+    return 0
+
+
+def _exact_end(data: bytes, *, last: bool) -> int:
+    """Behind the last newline outside quotes; with `last`, the whole length unless a quote is open at the end.
+
+    A quote opens a field only at its beginning; elsewhere in an unquoted field it is a letter like any other.
+    """
+    end = outside = position = 0
+    while (quote := data.find(_QUOTE, position)) >= 0:
+        if quote and data[quote - 1] not in b",\r\n":
+            position = quote + 1
+            continue
+        end = data.rfind(_NEWLINE, outside, quote) + 1 or end
+        closing = data.find(_QUOTE, quote + 1)
+        while closing >= 0 and data[closing + 1 : closing + 2] == _QUOTE:
+            closing = data.find(_QUOTE, closing + 2)
+        if closing < 0:
+            return end
+        outside = position = closing + 1
+    return len(data) if last else data.rfind(_NEWLINE, outside) + 1 or end

@@ -1,0 +1,191 @@
+"""One source file in, Parquet files and facts out: the task that a worker runs."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import BadValue, LakebedError
+from lakebed.kernels.blocks import Misaligned
+from lakebed.kernels.csv import Batch, CsvReader, header_error
+from lakebed.kernels.facts import Tally
+from lakebed.kernels.job import Conversion, Facts, Input, Output, Place, Rejected
+from lakebed.kernels.parquet import ParquetOutput
+from lakebed.kernels.parquet_source import read_parquet
+from lakebed.kernels.streams import damage_named, open_streams
+
+# All rejected rows are in the side files; of their values this many travel to the driver.
+REJECTED_RETURNED = 1000
+REJECTED_FOLDER = "_rejected"
+_QUARANTINE = "Correct the file, or load with --on-bad-value quarantine to keep such rows out of the table."
+_MORE_DECIMALS = "Load with wider --decimals (38,24 holds 24 decimals) or with --on-bad-value quarantine."
+
+
+def convert(conversion: Conversion, source: Input, name: str) -> Facts:
+    """Converts one file, or raises a SourceError that names file, line and column."""
+    try:
+        return _Task(conversion, source, name, exact=False).run()
+    except Misaligned:
+        return _Task(conversion, source, name, exact=True).run()
+
+
+class _Task:
+    def __init__(self, conversion: Conversion, source: Input, name: str, *, exact: bool) -> None:
+        self._conversion = conversion
+        self._source = source
+        self._name = name
+        self._exact = exact
+        self._schema = conversion.place.schema
+        self._types = {field.name: field.type for field in self._schema}
+        decimals = [
+            column for _, column in conversion.columns if pa.types.is_decimal(self._types.get(column, pa.null()))
+        ]
+        self._tally = Tally(decimals, conversion.currency)
+        self._rejected: list[Rejected] = []
+        self._rejected_rows = 0
+        self._warnings: list[str] = []
+
+    def run(self) -> Facts:
+        output = ParquetOutput(self._conversion.place, name=self._name, partition=self._conversion.partition)
+        side = ParquetOutput(self._side_place(), name=self._name, partition={})
+        try:
+            for batch in self._batches():
+                if batch.rejected is not None:
+                    self._reject(batch, side)
+                self._tally.add(batch.rows)
+                output.write(self._shaped(batch))
+            outputs, rejected_outputs = output.close(), side.close()
+        except BaseException:
+            output.discard()
+            side.discard()
+            raise
+        return Facts(
+            outputs=outputs,
+            rows=self._tally.rows,
+            sums=self._tally.sums,
+            by_currency=self._tally.by_currency,
+            rounding=self._tally.rounding,
+            rejected=tuple(self._rejected),
+            rejected_rows=self._rejected_rows,
+            rejected_outputs=tuple(_below(REJECTED_FOLDER, written) for written in rejected_outputs),
+            warnings=tuple(self._warnings),
+        )
+
+    def _batches(self) -> Iterator[Batch]:
+        place, columns = self._conversion.place, self._conversion.columns
+        if self._source.content == "parquet":
+            read = read_parquet(self._source, place.storage, columns, self._types)
+            self._warn_missing(read.missing)
+            yield from read.batches
+            return
+        with damage_named(self._source), closing(open_streams(self._source, place.storage)) as streams:
+            for stream in streams:
+                reader = CsvReader(stream, key=self._source.key, columns=columns, types=self._types, exact=self._exact)
+                if reader.empty:
+                    self._warnings.append(f"{self._source.key}: the file is empty, without even a header")
+                self._warn_missing(reader.missing)
+                yield from reader
+
+    def _warn_missing(self, missing: Sequence[str]) -> None:
+        if missing:
+            shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+            self._warnings.append(f"{self._source.key}: {len(missing)} columns are missing and loaded as NULL: {shown}")
+
+    def _shaped(self, batch: Batch) -> pa.Table:
+        """The rows in the columns of the table: rounded, cast, padded."""
+        rows, count = batch.rows, batch.rows.num_rows
+        present = set(rows.column_names)
+        columns: list[pa.Array | pa.ChunkedArray] = []
+        for field in self._schema:
+            if field.name in present:
+                columns.append(self._fitted(field.name, rows.column(field.name), field.type))
+            elif field.name in self._conversion.constants:
+                columns.append(pa.repeat(self._conversion.constants[field.name], count).cast(field.type))
+            else:
+                columns.append(pa.nulls(count, field.type))
+        return pa.table(columns, schema=self._schema)
+
+    def _fitted(self, name: str, column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+        if column.type == wanted:
+            return column
+        if pa.types.is_decimal(wanted):
+            return self._rounded(name, column, wanted)
+        return column.cast(wanted)
+
+    def _rounded(self, name: str, column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+        """Half away from zero, as DuckDB and Spark round; what it cost is counted."""
+        kept = pc.round(column, ndigits=wanted.scale, round_mode="half_towards_infinity").cast(wanted)
+        self._tally.rounded(name, column, kept)
+        return kept
+
+    def _reject(self, batch: Batch, side: ParquetOutput) -> None:
+        """Refuses the first bad row, or keeps all of them in a side file."""
+        assert batch.rejected is not None
+        reasons = batch.rejected.reasons
+        if not self._conversion.quarantine:
+            raise self._refusal(reasons)
+        self._rejected_rows += len(reasons)
+        self._rejected.extend(reasons[: REJECTED_RETURNED - len(self._rejected)])
+        texts = {column: batch.rejected.texts.column(column) for column in batch.rejected.texts.column_names}
+        told = {
+            "lakebed_file": [self._source.key] * len(reasons),
+            "lakebed_line": [one.line for one in reasons],
+            "lakebed_column": [one.column for one in reasons],
+            "lakebed_value": [one.value for one in reasons],
+            "lakebed_expected": [one.expected for one in reasons],
+            **{name: [value] * len(reasons) for name, value in self._conversion.constants.items()},
+        }
+        arrays = [
+            pa.array(told[field.name], field.type)
+            if field.name in told
+            else texts.get(field.name, pa.nulls(len(reasons), field.type))
+            for field in side_schema(self._conversion)
+        ]
+        side.write(pa.table(arrays, schema=side_schema(self._conversion)))
+
+    def _refusal(self, reasons: Sequence[Rejected]) -> LakebedError:
+        first = reasons[0]
+        if not first.column:
+            return header_error(self._source.key, first)
+        return BadValue(
+            file=self._source.key,
+            line=first.line,
+            column=first.column,
+            value=first.value,
+            expected=first.expected,
+            count=len(reasons),
+            remedy=_MORE_DECIMALS if "decimals" in first.expected and _is_number(first.value) else _QUARANTINE,
+        )
+
+    def _side_place(self) -> Place:
+        place = self._conversion.place
+        return Place(f"{place.folder.rstrip('/')}/{REJECTED_FOLDER}", side_schema(self._conversion), place.storage)
+
+
+def side_schema(conversion: Conversion) -> pa.Schema:
+    return quarantine_schema((*conversion.constants, *(name for _, name in conversion.columns)))
+
+
+def quarantine_schema(names: Iterable[str]) -> pa.Schema:
+    """The quarantine's columns: where and why, then whose row it was and the row itself, as text."""
+    told = [
+        ("lakebed_file", pa.string()),
+        ("lakebed_line", pa.int64()),
+        ("lakebed_column", pa.string()),
+        ("lakebed_value", pa.string()),
+        ("lakebed_expected", pa.string()),
+    ]
+    return pa.schema([*told, *((name, pa.string()) for name in names)])
+
+
+def _below(folder: str, output: Output) -> Output:
+    return Output(f"{folder}/{output.path}", output.rows, output.size_bytes, output.partition, output.bounds)
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True

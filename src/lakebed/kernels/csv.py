@@ -1,0 +1,154 @@
+"""CSV to typed Arrow tables, block by block; what does not parse is told with line, column and value.
+
+An empty field is NULL, quoted or not, as with DuckDB's reader: some writers quote every field, so quotes mean nothing.
+Everything else is kept as it stands: leading zeros, blanks, the word NULL.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from lakebed.errors import EngineError, HeaderError
+from lakebed.kernels.blocks import Block, BlockReader, Misaligned, records
+from lakebed.kernels.header import match_header
+from lakebed.kernels.job import Rejected
+from lakebed.kernels.values import checked, exact_type, typed
+
+
+@dataclass(frozen=True)
+class RejectedRows:
+    """Rows kept out of the table: their text in the columns of the file, and what was wrong, one entry a row."""
+
+    texts: pa.Table
+    reasons: list[Rejected]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The good rows of a block by table name, and those that were kept out."""
+
+    rows: pa.Table
+    rejected: RejectedRows | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One field of the file's rows: its header, and its name and type in the table."""
+
+    original: str
+    name: str
+    wanted: pa.DataType
+
+
+class CsvReader:
+    """Reads one stream. `exact` follows every quote; without it Misaligned asks for a second try with it."""
+
+    def __init__(
+        self,
+        stream: IO[bytes],
+        *,
+        key: str,
+        columns: Sequence[tuple[str, str]],
+        types: Mapping[str, pa.DataType],
+        exact: bool,
+    ) -> None:
+        self._key = key
+        self._exact = exact
+        self._blocks = BlockReader(stream, key=key, exact=exact)
+        header = self._blocks.header or []
+        self.empty = self._blocks.header is None
+        names, self.missing = match_header(header, columns, file=key) if header else ([], ())
+        self._columns = [Column(original, name, types[name]) for original, name in zip(header, names, strict=True)]
+
+    def __iter__(self) -> Iterator[Batch]:
+        for block in self._blocks:
+            if block.data.strip(b"\r\n"):
+                yield self._read(block)
+
+    def _read(self, block: Block) -> Batch:
+        """All columns as text, which never fails on a value, and then each by its type."""
+        misshapen: list[str] = []
+        try:
+            table = self._split(block, pa.string(), misshapen)
+        except pa.ArrowInvalid:  # bytes that are not UTF-8
+            misshapen.clear()
+            table = self._split(block, pa.binary(), misshapen)
+        if misshapen and not self._exact:
+            raise Misaligned
+        values: list[pa.ChunkedArray] = []
+        bad: dict[int, tuple[Column, str]] = {}
+        for column, read in zip(self._columns, table.columns, strict=True):
+            found, faults = checked(typed(read, exact_type(column.wanted)), column.wanted)
+            values.append(found)
+            for row, expected in faults.items():
+                bad.setdefault(row, (column, expected))
+        rows = pa.table(values, names=[column.name for column in self._columns])
+        if not bad and not misshapen:
+            return Batch(rows, None)
+        rejected = self._rejected(block, bad, good_rows=table.num_rows)
+        if bad:
+            rows = rows.filter(pa.array([row not in bad for row in range(table.num_rows)], type=pa.bool_()))
+        return Batch(rows, rejected)
+
+    def _split(self, block: Block, kind: pa.DataType, misshapen: list[str]) -> pa.Table:
+        def note(row: pacsv.InvalidRow) -> str:
+            misshapen.append(row.text)
+            return "skip"
+
+        keys = [str(position) for position in range(len(self._columns))]
+        return pacsv.read_csv(
+            pa.BufferReader(block.data),
+            read_options=pacsv.ReadOptions(column_names=keys, block_size=len(block.data) + 1, use_threads=False),
+            parse_options=pacsv.ParseOptions(
+                newlines_in_values=True, invalid_row_handler=note, ignore_empty_lines=len(keys) > 1
+            ),
+            convert_options=pacsv.ConvertOptions(
+                column_types=dict.fromkeys(keys, kind),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        )
+
+    def _rejected(self, block: Block, bad: Mapping[int, tuple[Column, str]], *, good_rows: int) -> RejectedRows:
+        """What was wrong, with lines; reads the block a second time, as Python's csv does."""
+        reasons: list[Rejected] = []
+        texts: list[dict[str, str | None]] = []
+        row = -1
+        for record in records(block):
+            fields = record.fields
+            if len(fields) != len(self._columns):
+                reasons.append(self._misshapen(record.line, fields))
+                texts.append(dict(zip((column.name for column in self._columns), fields, strict=False)))
+                continue
+            row += 1
+            if row not in bad:
+                continue
+            by_name = {column.name: text or None for column, text in zip(self._columns, fields, strict=True)}
+            column, expected = bad[row]
+            reasons.append(Rejected(record.line, column.original, by_name[column.name] or "", expected))
+            texts.append(by_name)
+        if row + 1 != good_rows:
+            raise EngineError(
+                f"{self._key}: pyarrow read {good_rows} rows where Python's csv finds {row + 1}, "
+                f"in the {len(block.data)} bytes from line {block.line} on"
+            )
+        schema = pa.schema([(column.name, pa.string()) for column in self._columns])
+        return RejectedRows(pa.Table.from_pylist(texts, schema=schema), reasons)
+
+    def _misshapen(self, line: int, fields: Sequence[str]) -> Rejected:
+        wanted = f"a row of {len(self._columns)} fields, as the header has (it has {len(fields)})"
+        return Rejected(line, "", ",".join(fields), wanted)
+
+
+def header_error(file: str, rejected: Rejected) -> HeaderError:
+    """A row with too few or too many fields."""
+    return HeaderError(
+        f"expected {rejected.expected}: {rejected.value[:80]!r}",
+        file=file,
+        line=rejected.line or 1,
+        remedy="Load with --on-bad-value quarantine to keep such rows out of the table.",
+    )

@@ -1,0 +1,109 @@
+"""Parquet deliveries to tables in the table's types: doubles become decimals through their shortest text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakebed.errors import SourceError
+from lakebed.kernels.csv import Batch, RejectedRows
+from lakebed.kernels.files import filesystem
+from lakebed.kernels.header import match_header
+from lakebed.kernels.job import Input, Rejected
+from lakebed.kernels.values import Parsed, checked, exact_type, holds, is_text, parse, typed
+
+BATCH_ROWS = 1 << 15
+
+
+@dataclass(frozen=True)
+class ParquetRead:
+    """The batches of a file, and the planned columns that it lacks."""
+
+    batches: Iterator[Batch]
+    missing: tuple[str, ...]
+
+
+def read_parquet(
+    source: Input,
+    storage: Mapping[str, object],
+    columns: Sequence[tuple[str, str]],
+    types: Mapping[str, pa.DataType],
+) -> ParquetRead:
+    """Opens the file and matches its columns; rows are read as the batches are asked for."""
+    opened, path = filesystem(source.uri, storage)
+    try:
+        file = pq.ParquetFile(opened.open_input_file(path))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise SourceError(
+            f"{source.key}: not readable as Parquet: {error}", remedy="Copy the file again: it is damaged or cut short."
+        ) from error
+    names, missing = match_header(file.schema_arrow.names, columns, file=source.key)
+    return ParquetRead(_batches(file, source, names, types), missing)
+
+
+def _batches(
+    file: pq.ParquetFile, source: Input, names: Sequence[str], types: Mapping[str, pa.DataType]
+) -> Iterator[Batch]:
+    first = 0
+    originals = file.schema_arrow.names
+    batches = file.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
+    while True:
+        try:
+            batch = next(batches, None)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise SourceError(
+                f"{source.key}: damaged after row {first}: {error}", remedy="Copy the file again."
+            ) from error
+        if batch is None:
+            return
+        yield _typed(pa.Table.from_batches([batch]), first, originals, names, types)
+        first += batch.num_rows
+
+
+def _typed(
+    read: pa.Table, first: int, originals: Sequence[str], names: Sequence[str], types: Mapping[str, pa.DataType]
+) -> Batch:
+    values: list[pa.ChunkedArray] = []
+    bad: dict[int, Rejected] = {}
+    for position, name in enumerate(names):
+        column = read.column(position)
+        found, faults = checked(_cast(column, exact_type(types[name])), types[name])
+        values.append(found)
+        for row, expected in faults.items():
+            # A Parquet file has no lines: its rows are counted from 1.
+            bad.setdefault(row, Rejected(first + row + 1, originals[position], str(column[row].as_py()), expected))
+    rows = pa.table(values, names=list(names))
+    if not bad:
+        return Batch(rows, None)
+    rejected = sorted(bad)
+    texts = pa.table([_as_text(column.take(rejected)) for column in read.columns], names=list(names))
+    keep = pa.array([row not in bad for row in range(read.num_rows)], type=pa.bool_())
+    return Batch(rows.filter(keep), RejectedRows(texts, [bad[row] for row in rejected]))
+
+
+def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
+    if column.type == wanted:
+        return Parsed(column, [])
+    if pa.types.is_floating(column.type) and pa.types.is_decimal(wanted):
+        return typed(_as_text(column), wanted)
+    if pa.types.is_decimal(column.type) and not holds(column, wanted.precision - wanted.scale):
+        return parse(_as_text(column), wanted)
+    if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(wanted):
+        # A moment with a zone is stored as UTC: dropping the zone keeps the moment.
+        column = column.cast(pa.timestamp(column.type.unit))
+    if pa.types.is_nested(column.type) and is_text(wanted):
+        return Parsed(_as_text(column), [])
+    try:
+        return Parsed(column.cast(wanted), [])
+    except pa.ArrowException:
+        return parse(_as_text(column), wanted)
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values as text. Of a double that is the shortest that reads back as the same, which is what was meant: 0.1."""
+    if pa.types.is_nested(column.type):
+        texts = [None if value is None else str(value) for value in column.to_pylist()]
+        return pa.chunked_array([pa.array(texts, pa.string())])
+    return pc.cast(column, pa.string())

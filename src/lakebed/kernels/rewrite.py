@@ -1,0 +1,75 @@
+"""Existing data files in, new ones in the table's present schema out, without the rows of one slice."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakebed.errors import SchemaIncompatible
+from lakebed.kernels.files import filesystem
+from lakebed.kernels.job import Output, Place
+from lakebed.kernels.parquet import ParquetOutput
+from lakebed.kernels.values import holds
+
+_BATCH_ROWS = 1 << 15
+
+
+@dataclass(frozen=True)
+class Existing:
+    """A data file as it stands; values of its path that are not in its columns are in `partition`."""
+
+    uri: str
+    partition: Mapping[str, str | None]
+
+
+def rewrite(place: Place, existing: Existing, name: str, without: Mapping[str, str] | None) -> tuple[Output, ...]:
+    """The rows of the file, cast and padded to the schema, but for those that agree with all of `without`."""
+    opened, path = filesystem(existing.uri, place.storage)
+    output = ParquetOutput(place, name=name, partition=existing.partition)
+    try:
+        with opened.open_input_file(path) as raw:
+            for batch in pq.ParquetFile(raw).iter_batches(batch_size=_BATCH_ROWS, use_threads=False):
+                rows = pa.Table.from_batches([batch])
+                output.write(_shaped(_kept(rows, existing.partition, without), existing.partition, place.schema))
+        return output.close()
+    except BaseException:
+        output.discard()
+        raise
+
+
+def _kept(rows: pa.Table, partition: Mapping[str, str | None], without: Mapping[str, str] | None) -> pa.Table:
+    if without is None:
+        return rows
+    inside = [
+        pc.fill_null(pc.equal(rows.column(name), value), False)
+        if name in rows.column_names
+        else pa.repeat(partition.get(name) == value, rows.num_rows)
+        for name, value in without.items()
+    ]
+    return rows.filter(pc.invert(reduce(pc.and_, inside)))
+
+
+def _widened(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    decimal = pa.types.is_decimal(column.type) and pa.types.is_decimal(field.type)
+    if decimal and not holds(column, field.type.precision - field.type.scale):
+        raise SchemaIncompatible(
+            column=field.name, current=str(column.type), incoming=str(field.type), reason="it holds larger numbers"
+        )
+    return column.cast(field.type)
+
+
+def _shaped(rows: pa.Table, partition: Mapping[str, str | None], schema: pa.Schema) -> pa.Table:
+    present = set(rows.column_names)
+    columns = []
+    for field in schema:
+        if field.name in present:
+            column = rows.column(field.name)
+            columns.append(column if column.type == field.type else _widened(column, field))
+        elif partition.get(field.name) is not None:
+            columns.append(pa.repeat(partition[field.name], rows.num_rows).cast(field.type))
+        else:
+            columns.append(pa.nulls(rows.num_rows, field.type))
+    return pa.table(columns, schema=schema)

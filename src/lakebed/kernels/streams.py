@@ -1,0 +1,92 @@
+"""Opens a source file as a stream of plain bytes, whatever it is packed in."""
+
+import gzip
+import io
+import zipfile
+import zlib
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, cast
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from lakebed.errors import NotFound, SourceError
+from lakebed.kernels.files import filesystem
+from lakebed.kernels.job import Input
+
+_DAMAGED: tuple[type[Exception], ...] = (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error)
+try:  # Several times as fast as zlib; a worker may lack it.
+    from isal import igzip, isal_zlib
+
+    _GzipFile: type[gzip.GzipFile] = igzip.IGzipFile
+    # The stub of isal calls its exception class an instance.
+    _DAMAGED += (cast(type[Exception], isal_zlib.error),)
+except ImportError:
+    _GzipFile = gzip.GzipFile
+
+_READ_BYTES = 1 << 20
+_TRUNCATED = "Copy the file again: it ends too early or was damaged on the way."
+
+
+def open_streams(source: Input, storage: Mapping[str, object]) -> Generator[IO[bytes], None, None]:
+    """The streams of a file, one after the other: one, but for a ZIP with several members."""
+    opened, path = filesystem(source.uri, storage)
+    with _open(opened, path, source) as raw:
+        if source.compression == "none":
+            yield raw
+        elif source.compression == "gzip":
+            with _GzipFile(fileobj=io.BufferedReader(_Raw(raw), _READ_BYTES), mode="rb") as unpacked:
+                yield cast(IO[bytes], unpacked)
+        else:
+            with zipfile.ZipFile(cast(IO[bytes], io.BufferedReader(_Raw(raw), _READ_BYTES))) as archive:
+                for member in archive.infolist():
+                    # Archives made on a Mac carry a shadow of each file under __MACOSX.
+                    if not member.is_dir() and not member.filename.startswith("__MACOSX/"):
+                        with archive.open(member) as unpacked:
+                            yield unpacked
+
+
+@contextmanager
+def damage_named(source: Input) -> Iterator[None]:
+    """Turns what decompressors raise into a SourceError that names the file."""
+    try:
+        yield
+    except EOFError as error:
+        raise SourceError(f"{source.key}: the {source.compression} data is cut short", remedy=_TRUNCATED) from error
+    except _DAMAGED as error:
+        raise SourceError(f"{source.key}: not readable as {source.compression}: {error}", remedy=_TRUNCATED) from error
+
+
+def _open(opened: pafs.FileSystem, path: str, source: Input) -> IO[bytes]:
+    try:
+        file: IO[bytes] = opened.open_input_file(path)
+    except FileNotFoundError as error:
+        raise NotFound(f"{source.key}: there is no such file", uri=source.uri) from error
+    return file
+
+
+class _Raw(io.RawIOBase):
+    """A pyarrow file as Python's raw protocol, which fills the buffer it is given."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        try:
+            return self._file.seek(offset, whence)
+        except pa.ArrowInvalid as error:
+            raise OSError(str(error)) from error  # what zipfile expects when a file is too short to be an archive
+
+    def readinto(self, buffer: object) -> int:
+        count: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
+        return count

@@ -1,0 +1,101 @@
+"""The worker's side of a Spark job: numbers of tasks come in, pickled results go out, never a row of data."""
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from lakebed.errors import LakebedError, UnplannedColumns
+from lakebed.kernels.convert import convert
+from lakebed.kernels.files import filesystem
+from lakebed.kernels.job import Conversion, Facts, Input, Output, Place
+from lakebed.kernels.rewrite import Existing, rewrite
+
+PROGRESS_FOLDER = "_progress"
+_FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A task that did not start, because another one had failed for good."""
+
+
+@dataclass(frozen=True)
+class ConvertTasks:
+    """Every file of a conversion; a task converts one."""
+
+    conversion: Conversion
+    files: tuple[Input, ...]
+    run: str
+
+    def __call__(self, number: int) -> Facts | LakebedError | Skipped:
+        notes = Notes(self.conversion.place, self.run)
+        if notes.failed():
+            return Skipped()
+        try:
+            facts = convert(self.conversion, self.files[number], f"{number:05d}")
+        except UnplannedColumns as error:
+            return error  # The others go on: one new plan should know the new columns of all files.
+        except LakebedError as error:
+            notes.fail()
+            return error
+        notes.done(number, facts.rows)
+        return facts
+
+
+@dataclass(frozen=True)
+class RewriteTasks:
+    """Every file of a rewrite; a task rewrites one."""
+
+    place: Place
+    files: tuple[Existing, ...]
+    without: dict[str, str] | None
+
+    def __call__(self, number: int) -> tuple[Output, ...] | LakebedError:
+        try:
+            return rewrite(self.place, self.files[number], f"{number:05d}", self.without)
+        except LakebedError as error:
+            return error
+
+
+def run(tasks: Callable[[int], object], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What `mapInArrow` calls. A user's mistake travels as a value: an exception would be retried, and end in Java."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            result = pickle.dumps(tasks(number))
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([number], pa.int64()), pa.array([result], pa.binary())], names=["task", "result"]
+            )
+
+
+class Notes:
+    """Empty files beside the output, whose names tell the driver how far the tasks are. The sweep removes them."""
+
+    def __init__(self, place: Place, run: str) -> None:
+        folder = f"{place.folder.rstrip('/')}/{PROGRESS_FOLDER}/{run}"
+        self._filesystem, self._folder = filesystem(folder, place.storage)
+
+    def done(self, number: int, rows: int) -> None:
+        self._put(f"{number}-{rows}")
+
+    def fail(self) -> None:
+        self._put(_FAILED)
+
+    def failed(self) -> bool:
+        info = self._filesystem.get_file_info(f"{self._folder}/{_FAILED}")
+        return bool(info.type == pafs.FileType.File)
+
+    def finished(self) -> dict[int, int]:
+        """Rows of each task that is done."""
+        selector = pafs.FileSelector(self._folder, allow_not_found=True)
+        names = [info.base_name for info in self._filesystem.get_file_info(selector)]
+        pairs = [name.split("-") for name in names if name != _FAILED]
+        return {int(number): int(rows) for number, rows in pairs}
+
+    def _put(self, name: str) -> None:
+        if isinstance(self._filesystem, pafs.LocalFileSystem):
+            self._filesystem.create_dir(self._folder, recursive=True)
+        with self._filesystem.open_output_stream(f"{self._folder}/{name}"):
+            pass

@@ -1,0 +1,135 @@
+"""Values passed between the steps: frozen, engine-free, each with one meaning."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+
+# The four columns that every loaded table has besides those of the source. Reserved.
+PAYER = "lakebed_payer"
+REPORT = "lakebed_report"
+PERIOD = "lakebed_period"
+DELIVERY = "lakebed_delivery"
+RESERVED_COLUMNS = (PAYER, REPORT, PERIOD, DELIVERY)
+
+Content: TypeAlias = Literal["csv", "parquet"]
+Compression: TypeAlias = Literal["none", "gzip", "zip"]
+SourceKind: TypeAlias = Literal["cur", "cur2", "focus", "plain"]
+DeliveryState: TypeAlias = Literal["discovered", "staging", "staged", "loading", "loaded", "failed", "superseded"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Slice:
+    """What one delivery replaces: the rows of one payer, report and period."""
+
+    payer: str
+    report: str
+    period: str
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The columns that every row of the slice agrees on."""
+        return {PAYER: self.payer, REPORT: self.report, PERIOD: self.period}
+
+    def __str__(self) -> str:
+        return f"{self.report} {self.period} of {self.payer}"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """A column as its source declares it: the original name, and the source's own word for the type, if it has one."""
+
+    original: str
+    declared_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file of a delivery: where it lies now, and the name under which messages speak of it."""
+
+    uri: str
+    key: str
+    content: Content
+    compression: Compression
+    size_bytes: int
+    etag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One whole month to date of one report, as its manifest describes it."""
+
+    slice: Slice
+    id: str
+    kind: SourceKind
+    manifest: str | None
+    columns: tuple[SourceColumn, ...]
+    files: tuple[SourceFile, ...]
+    missing: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    overwritten_in_place: bool = False
+    manifest_etag: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Every file that the manifest lists is there."""
+        return not self.missing
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a file says of one column. `exact` is False where the format shortened the text of minimum or maximum."""
+
+    minimum: object | None
+    maximum: object | None
+    nulls: int | None
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of a table as it stands."""
+
+    uri: str
+    rows: int
+    size_bytes: int
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A new immutable file that an engine wrote into a staging folder; `path` is relative to that folder."""
+
+    path: str
+    rows: int
+    size_bytes: int
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Rows and exact sums of a slice; `by_currency` has the sums again for each currency code."""
+
+    rows: int
+    sums: Mapping[str, Decimal] = field(default_factory=dict)
+    by_currency: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """Where an engine writes before a commit, and the physical schema, with field ids where the format has them."""
+
+    id: str
+    folder: str
+    schema: pa.Schema
+    partition_by: tuple[str, ...] = ()

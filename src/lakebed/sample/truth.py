@@ -1,0 +1,98 @@
+"""What a sample holds, written beside it so that a load can be checked to the last digit."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from lakebed.model import Totals
+
+TRUTH_FILE = "truth.json"
+
+
+@dataclass(frozen=True)
+class DeliveryTruth:
+    """One delivery: what its files hold. Sums are of every decimal column, by its name in the file."""
+
+    payer: str
+    report: str
+    period: str
+    delivery: str
+    current: bool
+    manifest: str
+    files: tuple[str, ...]
+    columns: tuple[str, ...]
+    totals: Totals
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "payer": self.payer,
+            "report": self.report,
+            "period": self.period,
+            "delivery": self.delivery,
+            "current": self.current,
+            "rows": self.totals.rows,
+            "manifest": self.manifest,
+            "files": list(self.files),
+            "sums": _texts(self.totals.sums),
+            "by_currency": {code: _texts(sums) for code, sums in self.totals.by_currency.items()},
+            "columns": list(self.columns),
+        }
+
+
+@dataclass(frozen=True)
+class SampleTruth:
+    """All deliveries of a sample in the order in which they were made."""
+
+    folder: Path
+    kind: str
+    seed: int
+    deliveries: tuple[DeliveryTruth, ...]
+
+    @property
+    def current(self) -> tuple[DeliveryTruth, ...]:
+        """The delivery of each month that counts."""
+        return tuple(delivery for delivery in self.deliveries if delivery.current)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "kind": self.kind,
+            "seed": self.seed,
+            "deliveries": [delivery.to_dict() for delivery in self.deliveries],
+        }
+
+    def write(self) -> None:
+        text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
+        (self.folder / TRUTH_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def read_truth(folder: Path | str) -> SampleTruth:
+    """The truth of a sample that was made earlier."""
+    path = Path(folder)
+    stored = json.loads((path / TRUTH_FILE).read_text(encoding="utf-8"))
+    return SampleTruth(path, stored["kind"], stored["seed"], tuple(_delivery(found) for found in stored["deliveries"]))
+
+
+def _delivery(stored: dict[str, object]) -> DeliveryTruth:
+    match stored:
+        case {"rows": int(rows), "sums": dict(sums), "by_currency": dict(by_currency)}:
+            totals = Totals(rows, _decimals(sums), {code: _decimals(part) for code, part in by_currency.items()})
+        case _:
+            raise ValueError(f"{TRUTH_FILE} was not written by this version of lakebed sample")
+    names = ("payer", "report", "period", "delivery", "manifest")
+    texts = {name: str(stored[name]) for name in names}
+    files, columns = stored["files"], stored["columns"]
+    assert isinstance(files, list)
+    assert isinstance(columns, list)
+    return DeliveryTruth(
+        **texts, current=stored["current"] is True, files=tuple(files), columns=tuple(columns), totals=totals
+    )
+
+
+def _texts(sums: Mapping[str, Decimal]) -> dict[str, str]:
+    return {name: format(amount, "f") for name, amount in sums.items()}
+
+
+def _decimals(texts: Mapping[str, str]) -> dict[str, Decimal]:
+    return {name: Decimal(text) for name, text in texts.items()}

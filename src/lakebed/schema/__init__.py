@@ -1,0 +1,1 @@
+"""Names, identity, types and evolution plans: pure values; pyarrow yes, engines no."""

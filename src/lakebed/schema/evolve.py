@@ -1,0 +1,386 @@
+"""The evolution plan: what a table's schema becomes when new data arrives.
+
+A plan can add, widen and relax. It has no step that drops or narrows, so nothing that interprets plans can do either.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from lakebed.errors import SchemaIncompatible
+from lakebed.schema.names import UniqueNames
+from lakebed.schema.types import Column, DataType, List, Map, Schema, Struct, fold
+from lakebed.schema.widen import ANY_FORMAT, ELEMENT, KEY, VALUE, Mismatch, storable, widen
+from lakebed.schema.widen import FormatRules as FormatRules
+from lakebed.schema.widen import Path as Path
+
+# Between a column's name and the type of its variant: `cost__decimal_38_18`.
+_VARIANT = "__"
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """A column, or with a longer path a field inside a struct, that the table did not have.
+
+    Inside lists and maps the path says `element`, `key` or `value`.
+    """
+
+    path: Path
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class WidenColumn:
+    """A column whose type grows without losing a value. Structs, lists and maps never appear: what is in them does."""
+
+    path: Path
+    before: DataType
+    after: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxColumn:
+    """A required column that becomes optional, because new rows may lack it."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A column whose incoming type cannot be brought together with the current one, and the column that takes it."""
+
+    path: Path
+    current: DataType
+    incoming: DataType
+    reason: str
+    variant: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a column of the final table comes from in the incoming data; None is NULL padding."""
+
+    column: str
+    incoming: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the user wants done where there is a choice.
+
+    `add_columns` False refuses a column or field that the table does not have; `widen_types` False refuses a type that
+    would have to grow. Neither keeps a table from being created.
+    """
+
+    add_columns: bool = True
+    on_conflict: Literal["refuse", "variant"] = "refuse"
+    rules: FormatRules = ANY_FORMAT
+    widen_types: bool = True
+
+
+@dataclass(frozen=True)
+class EvolutionPlan:
+    """(current, incoming, policy) -> what changes, what stays, and where each column's values come from.
+
+    `conflicts` were solved by variant columns; under the policy `refuse` there is no plan with a conflict.
+    """
+
+    current: Schema | None
+    incoming: Schema
+    adds: tuple[AddColumn, ...]
+    widenings: tuple[WidenColumn, ...]
+    relaxations: tuple[RelaxColumn, ...]
+    conflicts: tuple[Conflict, ...]
+    final: Schema
+    sources: tuple[Source, ...]
+
+    @property
+    def creates(self) -> bool:
+        """The table does not exist yet."""
+        return self.current is None
+
+    @property
+    def changes_schema(self) -> bool:
+        return bool(self.creates or self.adds or self.widenings or self.relaxations)
+
+    @property
+    def added_columns(self) -> tuple[str, ...]:
+        """The new columns and fields by their dotted names; none where the table is created."""
+        return () if self.creates else tuple(".".join(add.path) for add in self.adds)
+
+    @property
+    def padded(self) -> tuple[str, ...]:
+        """The columns that the incoming data lacks; its rows have NULL there."""
+        return tuple(source.column for source in self.sources if source.incoming is None)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The columns that the table had, which are all there still."""
+        return () if self.current is None else self.current.names
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the plan as canonical JSON: equal plans have equal hashes, on every machine."""
+        canonical = json.dumps(self._facts(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, object]:
+        """What `--json` prints of a plan."""
+        return {**self._facts(), "hash": self.hash}
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "creates": self.creates,
+            "changes_schema": self.changes_schema,
+            "adds": [{"path": list(add.path), **_column_facts(add.column)} for add in self.adds],
+            "widenings": [
+                {"path": list(step.path), "before": str(step.before), "after": str(step.after)}
+                for step in self.widenings
+            ],
+            "relaxations": [{"path": list(step.path)} for step in self.relaxations],
+            "conflicts": [
+                {
+                    "path": list(conflict.path),
+                    "current": str(conflict.current),
+                    "incoming": str(conflict.incoming),
+                    "reason": conflict.reason,
+                    "variant": conflict.variant,
+                }
+                for conflict in self.conflicts
+            ],
+            "columns": [{"name": column.name, **_column_facts(column)} for column in self.final],
+            "sources": {source.column: source.incoming for source in self.sources},
+            "padded": list(self.padded),
+        }
+
+    def describe(self) -> str:
+        """The plan for a person: one line per step."""
+        return "\n".join(self._lines())
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def _lines(self) -> Iterator[str]:
+        if self.creates:
+            yield f"create the table with {len(self.final)} columns"
+        elif not self.changes_schema:
+            yield "the schema stays as it is"
+        for add in self.adds:
+            yield f"add     {'.'.join(add.path)} {add.column.type}{_from(add.column)}"
+        for step in self.widenings:
+            yield f"widen   {'.'.join(step.path)} from {step.before} to {step.after}"
+        for relaxation in self.relaxations:
+            yield f"relax   {'.'.join(relaxation.path)}: it may be NULL from now on"
+        for conflict in self.conflicts:
+            yield (
+                f"variant {conflict.variant} takes {'.'.join(conflict.path)}: {conflict.incoming} does not fit "
+                f"{conflict.current} ({conflict.reason})"
+            )
+        if self.padded:
+            yield f"NULL    in new rows: {', '.join(self.padded)}"
+
+
+def plan_evolution(current: Schema | None, incoming: Schema, policy: Policy | None = None) -> EvolutionPlan:
+    """What the table becomes so that it holds every row it has and every row that arrives.
+
+    Raises SchemaIncompatible where that cannot be, and AmbiguousColumnCase where two columns of one side differ only in
+    case. Planning again on the result changes nothing.
+    """
+    policy = policy or Policy()
+    incoming.require_unambiguous(side="source")
+    if current is None:
+        return _plan_creation(incoming, policy.rules)
+    current.require_unambiguous(side="target")
+    return _Planner(current, incoming, policy).plan()
+
+
+def _plan_creation(incoming: Schema, rules: FormatRules) -> EvolutionPlan:
+    final = Schema.of(_stored(column, rules) for column in incoming)
+    return EvolutionPlan(
+        current=None,
+        incoming=incoming,
+        adds=tuple(AddColumn((column.name,), column) for column in final),
+        widenings=(),
+        relaxations=(),
+        conflicts=(),
+        final=final,
+        sources=tuple(Source(column.name, column.name) for column in final),
+    )
+
+
+class _Planner:
+    """Brings two schemas together, column by column."""
+
+    def __init__(self, current: Schema, incoming: Schema, policy: Policy) -> None:
+        self._current = current
+        self._incoming = incoming
+        self._policy = policy
+        self._final: dict[str, Column] = {fold(column.name): column for column in current}
+        self._sources: dict[str, str] = {}
+        self._conflicts: list[tuple[Column, Column, Mismatch]] = []
+
+    def plan(self) -> EvolutionPlan:
+        for arriving in self._incoming:
+            if (present := self._current.get(arriving.name)) is not None:
+                self._match(present, arriving)
+            else:
+                self._add(replace(arriving, nullable=True), arriving.name)
+        # Variants come last: their names must give way to every real column.
+        conflicts = tuple(self._variants())
+        for key, column in self._final.items():
+            if key not in self._sources:
+                self._final[key] = replace(column, nullable=True)
+        final = Schema.of(self._final.values())
+        steps = tuple(_steps_between(self._current, final))
+        plan = EvolutionPlan(
+            current=self._current,
+            incoming=self._incoming,
+            adds=tuple(step for step in steps if isinstance(step, AddColumn)),
+            widenings=tuple(step for step in steps if isinstance(step, WidenColumn)),
+            relaxations=tuple(step for step in steps if isinstance(step, RelaxColumn)),
+            conflicts=conflicts,
+            final=final,
+            sources=tuple(Source(column.name, self._sources.get(fold(column.name))) for column in final),
+        )
+        self._require_allowed(plan)
+        return plan
+
+    def _match(self, present: Column, arriving: Column) -> None:
+        type_ = widen(present.type, arriving.type, self._policy.rules)
+        if isinstance(type_, Mismatch):
+            if self._policy.on_conflict == "refuse":
+                raise SchemaIncompatible(
+                    column=".".join((present.name, *type_.path)),
+                    current=str(type_.current),
+                    incoming=str(type_.incoming),
+                    reason=type_.reason,
+                )
+            self._conflicts.append((present, arriving, type_))
+            return
+        self._final[fold(present.name)] = replace(
+            present,
+            type=type_,
+            nullable=present.nullable or arriving.nullable,
+            original=present.original if present.original is not None else arriving.original,
+        )
+        self._sources[fold(present.name)] = arriving.name
+
+    def _add(self, column: Column, incoming_name: str) -> None:
+        self._final[fold(column.name)] = _stored(column, self._policy.rules)
+        self._sources[fold(column.name)] = incoming_name
+
+    def _variants(self) -> Iterator[Conflict]:
+        """Sends each value that does not fit to a column of its own, the same one on every later load."""
+        names = UniqueNames(column.name for column in self._final.values())
+        earlier = _by_prefix(self._final)
+        for present, arriving, why in self._conflicts:
+            for key in earlier.get(fold(present.name), ()):
+                column = self._final[key]
+                if key not in self._sources and widen(column.type, arriving.type, self._policy.rules) == column.type:
+                    self._sources[key] = arriving.name
+                    name = column.name
+                    break
+            else:
+                name = names.give(f"{present.name}{_VARIANT}{_slug(arriving.type)}")
+                origin = arriving.original or present.original
+                # Not the original itself: that stays the name of the first column.
+                note = f"{origin} as {arriving.type}" if origin else None
+                self._add(Column(name, arriving.type, original=note), arriving.name)
+            yield Conflict((present.name, *why.path), why.current, why.incoming, why.reason, name)
+
+    def _require_allowed(self, plan: EvolutionPlan) -> None:
+        if plan.adds and not self._policy.add_columns:
+            add = plan.adds[0]
+            raise SchemaIncompatible(
+                column=".".join(add.path),
+                current="not there",
+                incoming=str(add.column.type),
+                reason="schema evolution is off",
+                remedy="Allow schema evolution, or leave the column out of the source.",
+            )
+        if plan.widenings and not self._policy.widen_types:
+            step = plan.widenings[0]
+            raise SchemaIncompatible(
+                column=".".join(step.path),
+                current=str(step.before),
+                incoming=str(step.after),
+                reason="schema evolution is off",
+                remedy="Allow schema evolution, or cast the column in the source.",
+            )
+
+
+def _by_prefix(names: Iterable[str]) -> dict[str, list[str]]:
+    """The names that could be variants, under each part of them that could be the first column's name."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        at = name.find(_VARIANT)
+        while at > 0:
+            found.setdefault(name[:at], []).append(name)
+            at = name.find(_VARIANT, at + 1)
+    return found
+
+
+def _stored(column: Column, rules: FormatRules) -> Column:
+    """The column in a type that the target's format has."""
+    type_ = storable(column.type, rules)
+    if type_ is None:
+        raise SchemaIncompatible(
+            column=column.name,
+            current="not there",
+            incoming=str(column.type),
+            reason="the target's format has no type that holds it",
+            remedy="Cast it in the source.",
+        )
+    return column if type_ == column.type else replace(column, type=type_)
+
+
+def _slug(type_: DataType) -> str:
+    """The type as part of a name: `decimal_38_18`; of a long nested type its kind and a fingerprint."""
+    text = str(type_)
+    slug = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+    if len(slug) <= 40:
+        return slug
+    return f"{slug.partition('_')[0]}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _steps_between(before: Schema, after: Schema) -> Iterator[AddColumn | WidenColumn | RelaxColumn]:
+    yield from _field_steps((), before.columns, after.columns)
+
+
+def _field_steps(
+    path: Path, before: tuple[Column, ...], after: tuple[Column, ...]
+) -> Iterator[AddColumn | WidenColumn | RelaxColumn]:
+    known = {fold(column.name): column for column in before}
+    for column in after:
+        here = (*path, column.name)
+        if (old := known.get(fold(column.name))) is None:
+            yield AddColumn(here, column)
+            continue
+        yield from _type_steps(here, old.type, column.type)
+        if column.nullable and not old.nullable:
+            yield RelaxColumn(here)
+
+
+def _type_steps(path: Path, before: DataType, after: DataType) -> Iterator[AddColumn | WidenColumn | RelaxColumn]:
+    match before, after:
+        case (Struct(old), Struct(new)):
+            yield from _field_steps(path, old, new)
+        case (List(old_element), List(new_element)):
+            yield from _type_steps((*path, ELEMENT), old_element, new_element)
+        case (Map(old_key, old_value), Map(new_key, new_value)):
+            yield from _type_steps((*path, KEY), old_key, new_key)
+            yield from _type_steps((*path, VALUE), old_value, new_value)
+        case _ if before != after:
+            yield WidenColumn(path, before, after)
+
+
+def _column_facts(column: Column) -> dict[str, object]:
+    return {"type": str(column.type), "nullable": column.nullable, "original": column.original}
+
+
+def _from(column: Column) -> str:
+    return f" (from {column.original})" if column.original not in (None, column.name) else ""

@@ -1,0 +1,1 @@
+"""Discovers and stages deliveries."""

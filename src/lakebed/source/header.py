@@ -1,0 +1,227 @@
+"""Reads what columns a file has, on the driver, with as few bytes as that takes.
+
+The header is what is in the file. The manifest adds the types of the columns it lists; a column that only the header
+has is taken as the dictionary of known columns has it, else as text; one that only the manifest has is not there.
+
+Of two equal names the second is called `name#2`, the third `name#3` (`schema.names.distinct_originals`).
+"""
+
+import csv
+import io
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakebed.errors import HeaderError, SourceError
+from lakebed.model import Delivery, SourceColumn, SourceFile
+from lakebed.schema.names import distinct_originals
+from lakebed.source.deliveries import FOCUS_COLUMNS
+from lakebed.storage import Storage
+
+_FIRST_READ_BYTES = 64 * 1024
+# A header of thousands of columns with long tags and its first line are far below this.
+_LONGEST_BYTES = 64 * 1024 * 1024
+_ZIP_ENTRY = struct.Struct("<4sHHHHHIIIHH")
+_STORED, _DEFLATED = 0, 8
+# A Parquet file says the types of its columns; that one is text may only mean that its writer knew no better.
+_NOT_TELLING = (None, "string", "large_string")
+_DAMAGED = "Copy the file again: it ends too early or was damaged on the way."
+
+
+def with_columns(delivery: Delivery, storage: Storage) -> Delivery:
+    """The delivery with the columns that its first file has, typed by its manifest."""
+    if not delivery.files:
+        return delivery
+    first = delivery.files[0]
+    found = _parquet_columns(first, storage) if first.content == "parquet" else _csv_columns(first, storage)
+    originals = distinct_originals(column.original for column in delivery.columns)
+    listed = {name: column.declared_type for name, column in zip(originals, delivery.columns, strict=True)}
+    columns = tuple(
+        column
+        if column.declared_type not in _NOT_TELLING
+        else SourceColumn(column.original, listed.get(column.original) or column.declared_type)
+        for column in found
+    )
+    names = {column.original for column in columns}
+    kind = delivery.kind
+    if kind in ("cur2", "focus"):
+        kind = "focus" if len(FOCUS_COLUMNS & names) > 1 else "cur2"
+    return replace(delivery, columns=columns, kind=kind)
+
+
+def read_header(file: SourceFile, storage: Storage) -> tuple[str, ...]:
+    """The original names of a file's columns, each distinct. Raises HeaderError for a header that cannot be right."""
+    columns = _parquet_columns(file, storage) if file.content == "parquet" else _csv_columns(file, storage)
+    return tuple(column.original for column in columns)
+
+
+def first_record(file: SourceFile, storage: Storage) -> dict[str, str]:
+    """The first line of a CSV by its header; empty where there is none."""
+    names, fields = _first_two(file, storage)
+    return dict(zip(names, fields or [], strict=False))
+
+
+def _csv_columns(file: SourceFile, storage: Storage) -> tuple[SourceColumn, ...]:
+    names, fields = _first_two(file, storage)
+    if fields is not None and len(fields) != len(names):
+        raise HeaderError(
+            f"the header names {len(names)} columns, the first line after it has {len(fields)} fields{_glued(names)}",
+            file=file.key,
+            remedy="Ask for the delivery again, or mend the header: which value belongs to which column is not known.",
+        )
+    return tuple(SourceColumn(name) for name in distinct_originals(names))
+
+
+def _glued(names: list[str]) -> str:
+    """Two names of a CUR with the comma between them lost have two slashes."""
+    suspects = [name for name in names if name.count("/") > 1 and not name.startswith("resourceTags/")]
+    return f"; {suspects[0]} looks like two names" if suspects else ""
+
+
+def _first_two(file: SourceFile, storage: Storage) -> tuple[list[str], list[str] | None]:
+    """The header and the first record after it, None where nothing follows."""
+    size = _FIRST_READ_BYTES
+    while True:
+        data, ended = _plain_start(file, storage, size)
+        records = _records(_decoded(data, file, ended=ended), ended=ended)
+        if len(records) >= 2 or ended:
+            break
+        if size > _LONGEST_BYTES:
+            raise HeaderError(
+                f"no end of the first lines within {_LONGEST_BYTES >> 20} MB",
+                file=file.key,
+                remedy="Look for a quote that is never closed.",
+            )
+        size *= 4
+    if not records or not any(records[0]):
+        raise HeaderError("there is no header: the file is empty", file=file.key, remedy=_DAMAGED)
+    return records[0], records[1] if len(records) > 1 else None
+
+
+def _records(text: str, *, ended: bool) -> list[list[str]]:
+    """The first two records that are surely whole: the last one of a part of a file may go on."""
+    records: list[list[str]] = []
+    reader = csv.reader(io.StringIO(text, newline=""))
+    try:
+        for record in reader:
+            if record:
+                records.append(record)
+            if len(records) == 3:
+                break
+    except csv.Error:
+        # Inside a part of a file: a record longer than csv's limit, or one that is cut.
+        return []
+    if not ended and len(records) < 3:
+        records = records[:-1]
+    return records[:2]
+
+
+def _decoded(data: bytes, file: SourceFile, *, ended: bool) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise HeaderError(
+            "the file is UTF-16, not UTF-8", file=file.key, remedy="Convert it first: iconv -f UTF-16 -t UTF-8."
+        )
+    if b"\0" in data[:4096]:
+        raise HeaderError("the file is not text", file=file.key, remedy="Is it packed, without its name saying so?")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if not ended and error.start >= len(data) - 4:
+            return data[: error.start].decode("utf-8-sig")
+        raise HeaderError("the file is not UTF-8", file=file.key, remedy="Convert it to UTF-8 first.") from error
+
+
+def _plain_start(file: SourceFile, storage: Storage, size: int) -> tuple[bytes, bool]:
+    """The unpacked beginning of a file, and whether that is all of it."""
+    packed = storage.read_range(file.uri, 0, size)
+    whole = len(packed) >= file.size_bytes or len(packed) < size
+    if file.compression == "none":
+        return packed, whole
+    try:
+        if file.compression == "gzip":
+            return _gunzipped(packed, whole)
+        return _unzipped(packed, whole)
+    except zlib.error as error:
+        raise SourceError(f"{file.key}: not readable as {file.compression}: {error}", remedy=_DAMAGED) from error
+
+
+def _gunzipped(packed: bytes, whole: bool) -> tuple[bytes, bool]:
+    plain = b""
+    # A gzip file may have several members one after the other.
+    while packed:
+        unpacker = zlib.decompressobj(wbits=31)
+        plain += unpacker.decompress(packed)
+        if not unpacker.eof:
+            return plain, whole
+        packed = unpacker.unused_data
+    return plain, whole
+
+
+def _unzipped(packed: bytes, whole: bool) -> tuple[bytes, bool]:
+    """The beginning of the first file in an archive, from its local header: the directory at the end is not needed."""
+    at = 0
+    while at + _ZIP_ENTRY.size <= len(packed):
+        mark, _, _, method, _, _, _, packed_size, _, name_length, extra_length = _ZIP_ENTRY.unpack_from(packed, at)
+        if mark != b"PK\x03\x04":
+            break
+        name = packed[at + _ZIP_ENTRY.size :][:name_length]
+        start = at + _ZIP_ENTRY.size + name_length + extra_length
+        if name.endswith(b"/") or name.startswith(b"__MACOSX/"):
+            at = start + packed_size
+            continue
+        if method == _STORED:
+            return packed[start : start + packed_size] if packed_size else packed[start:], whole
+        if method != _DEFLATED:
+            raise zlib.error(f"ZIP method {method} is not supported")
+        unpacker = zlib.decompressobj(wbits=-15)
+        plain = unpacker.decompress(packed[start:])
+        return plain, whole or unpacker.eof
+    if not whole:
+        return b"", False
+    raise zlib.error("there is no file in the archive")
+
+
+class _Ranges(io.RawIOBase):
+    """A stored file that is read where it is asked for, and nowhere else."""
+
+    def __init__(self, file: SourceFile, storage: Storage) -> None:
+        self._file = file
+        self._storage = storage
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size_bytes}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = self._file.size_bytes - self._at if size < 0 else size
+        data = self._storage.read_range(self._file.uri, self._at, wanted)
+        self._at += len(data)
+        return data
+
+
+def _parquet_columns(file: SourceFile, storage: Storage) -> tuple[SourceColumn, ...]:
+    try:
+        schema = pq.read_schema(pa.PythonFile(_Ranges(file, storage), mode="r"))
+    except pa.ArrowInvalid as error:
+        raise HeaderError(f"not readable as Parquet: {error}", file=file.key, remedy=_DAMAGED) from error
+    return tuple(_distinct_fields(schema))
+
+
+def _distinct_fields(schema: pa.Schema) -> Iterator[SourceColumn]:
+    for name, field in zip(distinct_originals(schema.names), schema, strict=True):
+        yield SourceColumn(name, str(field.type))

@@ -1,0 +1,87 @@
+"""CSV and Parquet files without any manifest: what they are is said by the user, by their folders, or by their data."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Protocol
+
+from lakebed.errors import ConfigError
+from lakebed.model import Delivery, Slice, SourceFile
+from lakebed.source.deliveries import (
+    PAYER_COLUMNS,
+    STATUS_FOLDER,
+    UNKNOWN_PAYER,
+    file_form,
+    folder_period,
+    report_by_folder,
+)
+from lakebed.source.header import first_record
+from lakebed.storage import Entry, Storage, absolute
+
+
+class Sayings(Protocol):
+    """What the user says of the files."""
+
+    @property
+    def report(self) -> str | None: ...
+    @property
+    def period(self) -> str | None: ...
+    @property
+    def payer(self) -> str | None: ...
+
+
+def plain_deliveries(source: str, entries: Iterable[Entry], storage: Storage, said: Sayings) -> list[Delivery]:
+    """One delivery for each report and period among the files. Raises ConfigError where one of the two is not known."""
+    root = absolute(source)
+    groups: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        *folders, name = entry.uri.split("/")
+        # A dated folder above the source may be that of a backup: only what lies below it speaks of billing periods.
+        below = entry.uri.removeprefix(root).strip("/").split("/")[:-1]
+        if file_form(name) is None or name.startswith((".", "_")) or STATUS_FOLDER in folders:
+            continue
+        report = said.report or report_by_folder(folders)
+        period = folder_period(below) or said.period
+        if not report or not period:
+            raise ConfigError(
+                f"there is no manifest under {source}, and {entry.uri} does not say what it is",
+                remedy="Say it: --report NAME --period 2026-10.",
+            )
+        groups.setdefault((report, period), []).append(entry)
+    return [_delivery(report, period, files, storage, said) for (report, period), files in sorted(groups.items())]
+
+
+def _delivery(report: str, period: str, entries: list[Entry], storage: Storage, said: Sayings) -> Delivery:
+    entries = sorted(entries, key=lambda entry: entry.uri)
+    files = tuple(_file(entry) for entry in entries)
+    payer = said.payer or _payer(files[0], storage) or UNKNOWN_PAYER
+    times = [entry.modified for entry in entries if entry.modified is not None]
+    return Delivery(
+        slice=Slice(payer, report, period),
+        id=_identity(entries),
+        kind="plain",
+        manifest=None,
+        columns=(),
+        files=files,
+        created_at=max(times, default=None),
+        overwritten_in_place=True,
+    )
+
+
+def _file(entry: Entry) -> SourceFile:
+    name = entry.uri.rsplit("/", 1)[-1]
+    form = file_form(name)
+    assert form is not None
+    return SourceFile(entry.uri, name, form.content, form.compression, entry.size_bytes, entry.etag)
+
+
+def _identity(entries: list[Entry]) -> str:
+    """The files' names, sizes and ETags: the same files are the same delivery, and changed ones are another."""
+    facts = "\n".join(f"{entry.uri.rsplit('/', 1)[-1]} {entry.size_bytes} {entry.etag}" for entry in entries)
+    return f"files-{hashlib.sha256(facts.encode()).hexdigest()[:16]}"
+
+
+def _payer(file: SourceFile, storage: Storage) -> str | None:
+    if file.content != "csv":
+        return None
+    record = first_record(file, storage)
+    return next((record[name] for name in PAYER_COLUMNS if record.get(name)), None)

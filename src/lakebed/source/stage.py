@@ -1,0 +1,247 @@
+"""Copies the files of a delivery to where the engine's workers read them: in parallel, resumable, checksummed.
+
+Beside every staged file lies a record of what it is a copy of. A file counts as staged when its record is there and
+still true; the record is written after the copy, and the copy appears whole, so half a file is never taken for one.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+from lakebed.errors import Changed, MissingFile, NotFound
+from lakebed.model import Delivery, Slice, SourceFile
+from lakebed.storage import CHUNK_BYTES, Entry, Storage, absolute, is_local, join, local_path
+
+RECORD_SUFFIX = ".staged.json"
+# Called from several threads with the bytes that have arrived; a file that is there already arrives at once.
+Progress: TypeAlias = Callable[[SourceFile, int], None]
+FileHook: TypeAlias = Callable[["StagedFile"], None]
+
+# A staged file, its record, or what a copy that was killed left of one.
+_OURS = re.compile(r"\.?\d{5}-")
+_SAFE = re.compile(r"[^A-Za-z0-9._-]")
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A file that is in staging: the copy, the checksum, and whether an earlier run had brought it."""
+
+    file: SourceFile
+    source: SourceFile
+    sha256: str
+    reused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep removed."""
+
+    deliveries: int
+    files: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What a staged file is a copy of."""
+
+    source: str
+    source_etag: str
+    size_bytes: int
+    sha256: str
+    staged_etag: str | None
+
+
+def stage(
+    delivery: Delivery,
+    storage: Storage,
+    folder: str,
+    *,
+    parallel: int = 4,
+    progress: Progress | None = None,
+    on_file: FileHook | None = None,
+) -> Delivery:
+    """The delivery with its files in staging. Files that an earlier run brought, and that are still right, stay.
+
+    Raises Changed where a file is no longer the one that was discovered, and MissingFile where it is gone; what was
+    copied until then is kept for the next try. `on_file` is called once for each file, from the calling thread.
+    """
+    place = staging_place(delivery, folder)
+    staged: dict[str, SourceFile] = {}
+    with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="stage") as workers:
+        work = {
+            workers.submit(_stage_file, file, number, delivery, storage, place, progress): file
+            for number, file in enumerate(delivery.files, start=1)
+        }
+        try:
+            for done in as_completed(work):
+                result = done.result()
+                staged[result.source.uri] = result.file
+                if on_file is not None:
+                    on_file(result)
+        except BaseException:
+            workers.shutdown(wait=True, cancel_futures=True)
+            raise
+    return replace(delivery, files=tuple(staged[file.uri] for file in delivery.files))
+
+
+def staging_place(delivery: Delivery, folder: str) -> str:
+    """The folder of one delivery inside the staging folder."""
+    return _place(delivery.slice, delivery.id, folder)
+
+
+def _place(slice_: Slice, id_: str, folder: str) -> str:
+    parts = (_safe(part) for part in (slice_.payer, slice_.report, slice_.period, id_))
+    return join(absolute(folder), *parts)
+
+
+def recheck(delivery: Delivery, storage: Storage) -> bool:
+    """Whether a delivery is still what was discovered: its manifest, and its files where they lie.
+
+    In the overwrite layout AWS may write over files while they are read; after reading, this says whether it did.
+    """
+    try:
+        if delivery.manifest is not None and storage.head(delivery.manifest).etag != delivery.manifest_etag:
+            return False
+    except NotFound:
+        return False
+    found = {entry.uri: entry for folder in _folders(delivery) for entry in storage.list(folder)}
+    return all(file.uri in found and _is_same(found[file.uri], file) for file in delivery.files)
+
+
+def remove_staged(delivery: Delivery, storage: Storage, folder: str) -> Swept:
+    """Removes what staging holds of one delivery."""
+    return _remove(storage, {staging_place(delivery, folder): list(storage.list(staging_place(delivery, folder)))})
+
+
+def sweep_staged(
+    folder: str,
+    storage: Storage,
+    *,
+    older_than: timedelta,
+    keep: Collection[tuple[Slice, str]] = (),
+    now: datetime | None = None,
+) -> Swept:
+    """Removes staged deliveries of which nothing has been written for so long, but for those in `keep`.
+
+    `keep` names deliveries by slice and id.
+    """
+    root = absolute(folder)
+    kept = {_place(slice_, id_, folder) for slice_, id_ in keep}
+    limit = (now or datetime.now(UTC)) - older_than
+    places: dict[str, list[Entry]] = {}
+    for entry in storage.list(root):
+        parts = entry.uri.removeprefix(root).strip("/").split("/")
+        # Payer, report, period, delivery, file: what lies elsewhere or is called otherwise is not ours to remove.
+        if len(parts) == 5 and _OURS.match(parts[4]):
+            places.setdefault(join(root, *parts[:4]), []).append(entry)
+    old = {
+        place: entries
+        for place, entries in places.items()
+        if place not in kept and all(entry.modified is not None and entry.modified < limit for entry in entries)
+    }
+    return _remove(storage, old)
+
+
+def _stage_file(
+    file: SourceFile, number: int, delivery: Delivery, storage: Storage, place: str, progress: Progress | None
+) -> StagedFile:
+    target = join(place, f"{number:05d}-{_safe(file.key.rsplit('/', 1)[-1])}")
+    if (record := _standing(file, storage, target)) is not None:
+        if progress is not None:
+            progress(file, record.size_bytes)
+        return StagedFile(_copy_of(file, target, record), file, record.sha256, reused=True)
+    try:
+        copied = storage.copy(
+            file.uri, target, progress=None if progress is None else lambda arrived: progress(file, arrived)
+        )
+    except NotFound as error:
+        raise MissingFile(
+            manifest=delivery.manifest or str(delivery.slice),
+            files=(file.key,),
+            remedy="It was there a moment ago: discover again.",
+        ) from error
+    if file.etag is not None and copied.etag != file.etag:
+        storage.delete([target])
+        raise Changed(
+            f"{file.uri} was written over since it was discovered", uri=file.uri, remedy="Discover again, then stage."
+        )
+    record = _Record(
+        source=file.uri,
+        source_etag=copied.etag or "",
+        size_bytes=copied.size_bytes,
+        sha256=copied.sha256,
+        staged_etag=storage.head(target).etag,
+    )
+    storage.put(target + RECORD_SUFFIX, json.dumps(asdict(record)).encode())
+    return StagedFile(_copy_of(file, target, record), file, record.sha256, reused=False)
+
+
+def _copy_of(file: SourceFile, target: str, record: _Record) -> SourceFile:
+    return replace(file, uri=target, size_bytes=record.size_bytes, etag=record.staged_etag)
+
+
+def _standing(file: SourceFile, storage: Storage, target: str) -> _Record | None:
+    """The record of an earlier copy, where both it and the copy still stand for this very file."""
+    try:
+        record = _Record(**json.loads(storage.read(target + RECORD_SUFFIX)))
+        staged = storage.head(target)
+    except (NotFound, ValueError, TypeError):
+        return None
+    is_ours = record.source == file.uri and file.etag is not None and record.source_etag == file.etag
+    if not is_ours or not record.size_bytes == staged.size_bytes == file.size_bytes:
+        return None
+    # A disk is read again, which is cheap and finds what rotted; a store vouches for its objects by their ETags.
+    if is_local(target):
+        return record if _sha256(target) == record.sha256 else None
+    return record if staged.etag is not None and staged.etag == record.staged_etag else None
+
+
+def _sha256(uri: str) -> str:
+    digest = hashlib.sha256()
+    with local_path(uri).open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _folders(delivery: Delivery) -> set[str]:
+    return {file.uri.rsplit("/", 1)[0] for file in delivery.files}
+
+
+def _is_same(entry: Entry, file: SourceFile) -> bool:
+    return entry.size_bytes == file.size_bytes and (file.etag is None or entry.etag == file.etag)
+
+
+def _remove(storage: Storage, places: dict[str, list[Entry]]) -> Swept:
+    entries = [entry for some in places.values() for entry in some]
+    # Records go first: a sweep that is cut short leaves files that nobody takes for staged ones.
+    storage.delete([entry.uri for entry in entries if entry.uri.endswith(RECORD_SUFFIX)])
+    storage.delete([entry.uri for entry in entries if not entry.uri.endswith(RECORD_SUFFIX)])
+    for place in places:
+        _remove_empty(place)
+    data = [entry for entry in entries if not entry.uri.endswith(RECORD_SUFFIX)]
+    return Swept(len(places), len(data), sum(entry.size_bytes for entry in data))
+
+
+def _remove_empty(place: str) -> None:
+    """The folders of a delivery, its period, its report and its payer, as far as nothing is left in them."""
+    if is_local(place):
+        folder = local_path(place)
+        for each in (folder, *folder.parents[:3]):
+            if not each.is_dir() or any(each.iterdir()):
+                return
+            each.rmdir()
+
+
+def _safe(name: str) -> str:
+    """A name as one part of a path, whatever is in it; two names never become one."""
+    plain = _SAFE.sub("_", name)
+    if plain == name and plain.strip("."):
+        return plain
+    return f"{plain.strip('.')}~{hashlib.sha256(name.encode()).hexdigest()[:8]}"

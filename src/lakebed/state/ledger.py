@@ -1,0 +1,326 @@
+"""The ledger: what was discovered, staged and loaded, by which names, with which sums.
+
+It is a memory, not the truth: the tables are. Everything that decides about rows is checked against them, and a lost
+ledger is written anew from them (`rebuild`). Every method is one transaction.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Table, and_, delete, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from lakebed.model import Delivery, DeliveryState, Slice
+from lakebed.state import claims, rows
+from lakebed.state.claims import Claim
+from lakebed.state.database import open_database, open_database_read_only, transaction
+from lakebed.state.records import (
+    DeliveryRecord,
+    IdentityRecord,
+    LoadOutcome,
+    LoadRecord,
+    RebuiltTable,
+    SchemaChange,
+    SchemaChangeRecord,
+    StagedFile,
+    StagingFolder,
+    SumRecord,
+)
+from lakebed.state.tables import (
+    DELIVERIES,
+    IDENTITIES,
+    LOADS,
+    SCHEMA_CHANGES,
+    STAGED_FILES,
+    STAGING_FOLDERS,
+    SUMS,
+)
+
+
+class Ledger:
+    """One work directory's memory. Open it with `Ledger.open`, or `Ledger.read` where nothing may be touched."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(cls, place: str | Path) -> "Ledger":
+        """The ledger at a database URL, or in an SQLite file; made where it does not exist."""
+        return cls(open_database(place))
+
+    @classmethod
+    def read(cls, place: str | Path) -> "Ledger":
+        """The ledger for reading: nothing is created or changed, and where there is none it is empty."""
+        return cls(open_database_read_only(place))
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # deliveries
+
+    def discovered(self, deliveries: Iterable[Delivery], *, source: str) -> None:
+        """Remembers what discovery saw. What is known of a delivery's state stays."""
+        now = datetime.now(UTC)
+        with transaction(self._engine) as connection:
+            for delivery in deliveries:
+                seen = rows.of_delivery(delivery) | {"source": source, "updated_at": now}
+                first = {"state": "discovered", "error": None, "discovered_at": now}
+                _upsert(connection, DELIVERIES, _key(delivery.slice, delivery.id), seen, only_new=first)
+
+    def set_state(self, slice_: Slice, delivery: str, state: DeliveryState, *, error: str | None = None) -> None:
+        """Where a delivery stands; an error is kept until the next state."""
+        with transaction(self._engine) as connection:
+            _set_state(connection, slice_, delivery, state, error)
+
+    def delivery(self, slice_: Slice, delivery: str) -> DeliveryRecord | None:
+        with transaction(self._engine) as connection:
+            row = connection.execute(select(DELIVERIES).where(_is(DELIVERIES, slice_, delivery))).first()
+        return rows.delivery(row) if row is not None else None
+
+    def deliveries(self) -> tuple[DeliveryRecord, ...]:
+        """All that was ever discovered, the newest period first."""
+        order = (DELIVERIES.c.period.desc(), DELIVERIES.c.payer, DELIVERIES.c.report, DELIVERIES.c.discovered_at)
+        return tuple(rows.delivery(row) for row in self._all(DELIVERIES, *order))
+
+    # staged copies
+
+    def staged(self, slice_: Slice, delivery: str, files: Iterable[StagedFile]) -> None:
+        """The copies of a delivery's files are whole: replaces what was known of them, and the state is `staged`."""
+        with transaction(self._engine) as connection:
+            connection.execute(delete(STAGED_FILES).where(_is(STAGED_FILES, slice_, delivery)))
+            for file in files:
+                connection.execute(insert(STAGED_FILES).values(_key(slice_, delivery) | rows.of_staged_file(file)))
+            _set_state(connection, slice_, delivery, "staged", None)
+
+    def staged_files(self, slice_: Slice, delivery: str) -> tuple[StagedFile, ...]:
+        with transaction(self._engine) as connection:
+            found = connection.execute(
+                select(STAGED_FILES).where(_is(STAGED_FILES, slice_, delivery)).order_by(STAGED_FILES.c.key)
+            ).all()
+        return tuple(rows.staged_file(row) for row in found)
+
+    def unstaged(self, slice_: Slice, delivery: str) -> None:
+        """The copies are gone."""
+        with transaction(self._engine) as connection:
+            connection.execute(delete(STAGED_FILES).where(_is(STAGED_FILES, slice_, delivery)))
+
+    # claims
+
+    def claim_load(self, table: str, slice_: Slice) -> Claim:
+        """The right to load into a slice of a table, for a `with` block. Raises ClaimHeld while a live run has it."""
+        return claims.take(self._engine, claims.load_of(table, slice_))
+
+    def claim_staging(self, slice_: Slice, delivery: str) -> Claim:
+        """The right to copy a delivery's files."""
+        return claims.take(self._engine, claims.staging_of(slice_, delivery))
+
+    # loads
+
+    def begin_load(
+        self, claim: Claim, table: str, slice_: Slice, delivery: str, *, plan_hash: str | None = None
+    ) -> None:
+        """The delivery is `loading`. What an earlier, crashed attempt left of this record is overwritten."""
+        with transaction(self._engine) as connection:
+            claim.require(connection)
+            _upsert(connection, LOADS, _table_key(table, slice_, delivery), rows.of_new_load(plan_hash))
+            _set_state(connection, slice_, delivery, "loading", None)
+
+    def finish_load(self, claim: Claim, table: str, slice_: Slice, delivery: str, outcome: LoadOutcome) -> LoadRecord:
+        """The delivery is `loaded`, and what it replaced is `superseded`; names, history and sums come with it."""
+        key = _table_key(table, slice_, delivery)
+        with transaction(self._engine) as connection:
+            claim.require(connection)
+            _supersede(connection, table, slice_, but=delivery)
+            _upsert(connection, LOADS, key, rows.of_outcome(outcome), only_new=rows.of_new_load(outcome.plan_hash))
+            _set_state(connection, slice_, delivery, "loaded", None)
+            _remember(connection, table, outcome.identities, delivery)
+            for change in outcome.schema_changes:
+                _record_change(connection, table, change, _key(slice_, delivery), outcome.version)
+            connection.execute(delete(SUMS).where(_matches(SUMS, key)))
+            for one in outcome.sums:
+                connection.execute(insert(SUMS).values(key | rows.of_sum(one)))
+            return rows.load(connection.execute(select(LOADS).where(_matches(LOADS, key))).one())
+
+    def fail_load(self, claim: Claim, table: str, slice_: Slice, delivery: str, error: str, *, seconds: float) -> None:
+        """The delivery is `failed`, with the message that the user saw."""
+        with transaction(self._engine) as connection:
+            claim.require(connection)
+            connection.execute(
+                update(LOADS)
+                .where(_matches(LOADS, _table_key(table, slice_, delivery)))
+                .values(state="failed", error=error, seconds=seconds, finished_at=datetime.now(UTC))
+            )
+            _set_state(connection, slice_, delivery, "failed", error)
+
+    def load(self, table: str, slice_: Slice, delivery: str) -> LoadRecord | None:
+        with transaction(self._engine) as connection:
+            row = connection.execute(
+                select(LOADS).where(_matches(LOADS, _table_key(table, slice_, delivery)))
+            ).one_or_none()
+        return rows.load(row) if row is not None else None
+
+    def current_load(self, table: str, slice_: Slice) -> LoadRecord | None:
+        """The delivery whose rows the slice holds now."""
+        loaded = (loaded for loaded in self.loads(table) if loaded.slice == slice_ and loaded.state == "loaded")
+        return next(loaded, None)
+
+    def loads(self, table: str | None = None) -> tuple[LoadRecord, ...]:
+        """Every load, or those of one table, the newest period first."""
+        order = (LOADS.c.period.desc(), LOADS.c.payer, LOADS.c.report, LOADS.c.started_at)
+        found = self._all(LOADS, *order, where=LOADS.c.table_address == table if table is not None else None)
+        return tuple(rows.load(row) for row in found)
+
+    def sums(self, table: str, slice_: Slice, delivery: str) -> tuple[SumRecord, ...]:
+        """The sums of a load, source against table."""
+        where = _matches(SUMS, _table_key(table, slice_, delivery))
+        return tuple(rows.sum_record(row) for row in self._all(SUMS, SUMS.c.column_name, SUMS.c.currency, where=where))
+
+    # columns
+
+    def identities(self, table: str) -> tuple[IdentityRecord, ...]:
+        """Originals and names of a table, in the order in which they were decided."""
+        found = self._all(IDENTITIES, IDENTITIES.c.position, where=IDENTITIES.c.table_address == table)
+        return tuple(rows.identity(row) for row in found)
+
+    def remember_identities(self, table: str, identities: Mapping[str, str], *, delivery: str | None = None) -> None:
+        """Adds what was decided. An original that is known keeps its name: it was decided once."""
+        with transaction(self._engine) as connection:
+            _remember(connection, table, identities, delivery)
+
+    def record_schema_changes(self, table: str, changes: Iterable[SchemaChange], *, version: str | None) -> None:
+        """Changes that came without a delivery, from `lakebed evolve` or a merge."""
+        with transaction(self._engine) as connection:
+            for change in changes:
+                _record_change(connection, table, change, {}, version)
+
+    def schema_history(self, table: str | None = None) -> tuple[SchemaChangeRecord, ...]:
+        """Who added or widened which column, the oldest first."""
+        where = SCHEMA_CHANGES.c.table_address == table if table is not None else None
+        found = self._all(SCHEMA_CHANGES, SCHEMA_CHANGES.c.position, where=where)
+        return tuple(rows.schema_change(row) for row in found)
+
+    # folders that jobs write into
+
+    def open_staging(self, claim: Claim, folder: str, *, table: str) -> None:
+        """A job is about to write here. Said before it does, so that a crash leaves nothing unknown."""
+        values = {"table_address": table, "owner": claim.holder.owner, "opened_at": datetime.now(UTC)}
+        with transaction(self._engine) as connection:
+            claim.require(connection)
+            _upsert(connection, STAGING_FOLDERS, {"folder": folder}, values)
+
+    def close_staging(self, folder: str) -> None:
+        """What lay here is committed or removed."""
+        with transaction(self._engine) as connection:
+            connection.execute(delete(STAGING_FOLDERS).where(STAGING_FOLDERS.c.folder == folder))
+
+    def orphans(self) -> tuple[StagingFolder, ...]:
+        """Folders whose run is over without having closed them: theirs to remove who finds them."""
+        with transaction(self._engine) as connection:
+            alive = claims.live_owners(connection)
+            found = connection.execute(select(STAGING_FOLDERS).order_by(STAGING_FOLDERS.c.opened_at)).all()
+        return tuple(rows.staging_folder(row) for row in found if row.owner not in alive)
+
+    # a lost ledger
+
+    def rebuild(self, tables: Iterable[RebuiltTable]) -> None:
+        """Takes over what tables say about themselves; where the ledger disagrees, the table is right."""
+        with transaction(self._engine) as connection:
+            for found in tables:
+                _rebuild(connection, found)
+
+    def _all(
+        self, table: Table, *order: ColumnElement[object], where: ColumnElement[bool] | None = None
+    ) -> list[Row[tuple[object, ...]]]:
+        query = select(table).order_by(*order)
+        with transaction(self._engine) as connection:
+            return list(connection.execute(query if where is None else query.where(where)).all())
+
+
+def _key(slice_: Slice, delivery: str) -> dict[str, object]:
+    return {"payer": slice_.payer, "report": slice_.report, "period": slice_.period, "delivery": delivery}
+
+
+def _table_key(table: str, slice_: Slice, delivery: str) -> dict[str, object]:
+    return {"table_address": table, **_key(slice_, delivery)}
+
+
+def _matches(table: Table, key: Mapping[str, object]) -> ColumnElement[bool]:
+    return and_(*(table.c[name] == value for name, value in key.items()))
+
+
+def _is(table: Table, slice_: Slice, delivery: str) -> ColumnElement[bool]:
+    return _matches(table, _key(slice_, delivery))
+
+
+def _upsert(
+    connection: Connection,
+    table: Table,
+    key: Mapping[str, object],
+    values: Mapping[str, object],
+    *,
+    only_new: Mapping[str, object] | None = None,
+) -> None:
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table).values({**(only_new or {}), **values, **key})
+    connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=dict(values)))
+
+
+def _set_state(connection: Connection, slice_: Slice, delivery: str, state: DeliveryState, error: str | None) -> None:
+    connection.execute(
+        update(DELIVERIES)
+        .where(_is(DELIVERIES, slice_, delivery))
+        .values(state=state, error=error, updated_at=datetime.now(UTC))
+    )
+
+
+def _supersede(connection: Connection, table: str, slice_: Slice, *, but: str) -> None:
+    in_slice = {"payer": slice_.payer, "report": slice_.report, "period": slice_.period}
+    replaced = _matches(LOADS, {"table_address": table, **in_slice, "state": "loaded"}) & (LOADS.c.delivery != but)
+    for row in connection.execute(select(LOADS.c.delivery).where(replaced)).all():
+        _set_state(connection, slice_, row.delivery, "superseded", None)
+    connection.execute(update(LOADS).where(replaced).values(state="superseded"))
+
+
+def _remember(connection: Connection, table: str, identities: Mapping[str, str], delivery: str | None) -> None:
+    known = set(connection.execute(select(IDENTITIES.c.original).where(IDENTITIES.c.table_address == table)).scalars())
+    now = datetime.now(UTC)
+    new = [
+        {"table_address": table, "original": original, "name": name, "delivery": delivery, "decided_at": now}
+        for original, name in identities.items()
+        if original not in known
+    ]
+    if new:
+        connection.execute(insert(IDENTITIES), new)
+
+
+def _record_change(
+    connection: Connection, table: str, change: SchemaChange, key: Mapping[str, object], version: str | None
+) -> None:
+    values = rows.of_schema_change(change) | {"table_address": table, "table_version": version}
+    connection.execute(insert(SCHEMA_CHANGES).values({**key, **values, "at": datetime.now(UTC)}))
+
+
+def _rebuild(connection: Connection, found: RebuiltTable) -> None:
+    connection.execute(
+        delete(IDENTITIES).where(
+            (IDENTITIES.c.table_address == found.table) & IDENTITIES.c.original.in_(list(found.identities))
+        )
+    )
+    _remember(connection, found.table, found.identities, None)
+    gone = _matches(LOADS, {"table_address": found.table, "state": "loaded"})
+    connection.execute(update(LOADS).where(gone).values(state="superseded"))
+    for load in found.loads:
+        key = _table_key(found.table, load.slice, load.delivery)
+        # What the ledger still knows of such a load (its seconds, its sums) is kept.
+        seen = {"state": "loaded", "rows_loaded": load.rows, "error": None}
+        _upsert(connection, LOADS, key, seen, only_new=rows.of_rebuilt_load(found.version))

@@ -1,0 +1,30 @@
+"""Reads back out of a table what a lost ledger knew: identities from originals, loads from the lakebed_* columns."""
+
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from lakebed.model import RESERVED_COLUMNS, Slice
+from lakebed.schema.types import Schema
+from lakebed.state.records import RebuiltLoad, RebuiltTable
+
+
+def describe_table(table: str, *, schema: Schema, version: str, data: pads.Dataset | pa.Table) -> RebuiltTable:
+    """What a table says about itself. Streams four columns; memory is bounded by one batch."""
+    identities = {column.original: column.name for column in schema if column.original is not None}
+    if not all(name in schema for name in RESERVED_COLUMNS):
+        return RebuiltTable(table, version, identities, loads=())
+    counted: Counter[tuple[str, str, str, str]] = Counter()
+    names = [schema[name].name for name in RESERVED_COLUMNS]
+    batches = data.to_batches() if isinstance(data, pa.Table) else data.to_batches(columns=names)
+    for batch in batches:
+        grouped = pa.Table.from_batches([batch]).select(names).group_by(names).aggregate([([], "count_all")])
+        columns = [grouped.column(name).to_pylist() for name in (*names, "count_all")]
+        for payer, report, period, delivery, count in zip(*columns, strict=True):
+            counted[payer, report, period, delivery] += count
+    loads = tuple(
+        RebuiltLoad(Slice(payer, report, period), delivery, count)
+        for (payer, report, period, delivery), count in sorted(counted.items())
+    )
+    return RebuiltTable(table, version, identities, loads)

@@ -1,0 +1,167 @@
+"""What the ledger gives out: frozen records, times in UTC, money as Decimal."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+from lakebed.model import DeliveryState, Slice, SourceKind
+
+SchemaChangeKind: TypeAlias = Literal["created", "added", "widened", "relaxed", "variant"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRecord:
+    """One delivery as discovery saw it, and how far its staging is. Loading is per table: see LoadRecord."""
+
+    slice: Slice
+    delivery: str
+    source: str
+    kind: SourceKind
+    manifest: str | None
+    manifest_etag: str | None
+    files: int
+    size_bytes: int
+    missing: tuple[str, ...]
+    created_at: datetime | None
+    state: DeliveryState
+    error: str | None
+    discovered_at: datetime
+    updated_at: datetime
+
+    @property
+    def complete(self) -> bool:
+        return not self.missing
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A copy of one source file: where it lies, and what it must still be when it is read."""
+
+    key: str
+    uri: str
+    size_bytes: int
+    sha256: str
+    etag: str | None = None  # of the source object when it was copied
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRecord:
+    """One delivery in one table: loading, loaded, failed, or superseded by a newer one of its slice."""
+
+    table: str
+    slice: Slice
+    delivery: str
+    state: DeliveryState
+    error: str | None
+    rows: int
+    files: int
+    seconds: float
+    added_columns: tuple[str, ...]
+    complete: bool
+    reconciled: bool | None
+    source_rows: int | None
+    rejected_rows: int
+    plan_hash: str | None
+    version: str | None  # of the table, after its commit
+    started_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOutcome:
+    """What a committed load hands to the ledger."""
+
+    rows: int
+    files: int
+    seconds: float
+    version: str
+    plan_hash: str | None = None
+    complete: bool = True
+    reconciled: bool | None = None
+    source_rows: int | None = None
+    rejected_rows: int = 0
+    # original -> column name, decided in this load
+    identities: Mapping[str, str] = field(default_factory=dict)
+    schema_changes: tuple["SchemaChange", ...] = ()
+    sums: tuple["SumRecord", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityRecord:
+    """An original name and the column that stands for it in a table, decided once. A column may have several."""
+
+    original: str
+    name: str
+    delivery: str | None
+    decided_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """One step of a table's schema: `type_after` is the type as our type system prints it."""
+
+    kind: SchemaChangeKind
+    column: str
+    type_after: str
+    type_before: str | None = None
+    original: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChangeRecord:
+    """A schema change and the delivery that brought it; without a delivery it came from `lakebed evolve`."""
+
+    change: SchemaChange
+    table: str
+    slice: Slice | None
+    delivery: str | None
+    version: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SumRecord:
+    """One sum of a load, in its source files and in the table; `currency` is None for the sum over all.
+
+    `rounded` is what a narrower decimal type took away: the table is right when it differs by just that.
+    """
+
+    column: str
+    currency: str | None
+    source: Decimal
+    table: Decimal
+    rounded: Decimal = Decimal(0)
+
+    @property
+    def matches(self) -> bool:
+        return self.source + self.rounded == self.table
+
+
+@dataclass(frozen=True, slots=True)
+class StagingFolder:
+    """A folder that a job was about to write into: whatever lies there without a commit is an orphan."""
+
+    folder: str
+    table: str
+    opened_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltLoad:
+    """A slice found in a table's own lakebed_* columns."""
+
+    slice: Slice
+    delivery: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltTable:
+    """What a table says about itself when its ledger is lost."""
+
+    table: str
+    version: str
+    identities: Mapping[str, str]
+    loads: tuple[RebuiltLoad, ...]

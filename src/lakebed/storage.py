@@ -1,0 +1,398 @@
+"""The only door to files on the driver: local paths, s3://, gs:// and az:// alike.
+
+Reading and listing go through obstore everywhere. Local writes are made durable by hand (fsync, rename), which obstore
+does not do. Kernels on workers use `kernels/files.py` with the same settings.
+"""
+
+import configparser
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from functools import lru_cache
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, PreconditionError
+from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
+
+from lakebed.errors import AlreadyExists, Changed, ConfigError, NotFound, StorageError
+
+if TYPE_CHECKING:
+    from obstore.auth.boto3 import StsCredentialProvider
+    from obstore.store import ClientConfig, S3Config
+
+CHUNK_BYTES = 8 * 1024 * 1024
+SCHEMES = ("s3", "gs", "az")
+
+_Store: TypeAlias = S3Store | GCSStore | AzureStore | LocalStore
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """How to reach object stores. What is not set comes from the environment or from the instance's role."""
+
+    endpoint_url: str | None = None
+    region: str | None = None
+    profile: str | None = None
+    access_key_id: str | None = None
+    secret_access_key: str | None = None
+    session_token: str | None = None
+    anonymous: bool = False
+    role_arn: str | None = None
+    role_session_name: str | None = None
+    external_id: str | None = None
+    requester_pays: bool = False
+
+    def resolved(self) -> "StorageSettings":
+        """These settings with the profile's keys filled in, as kernels and obstore need them."""
+        if not self.profile or self.access_key_id:
+            return self
+        section = _profile(self.profile)
+        known = {field.name for field in fields(self)}
+        names = {
+            "aws_access_key_id": "access_key_id",
+            "aws_secret_access_key": "secret_access_key",
+            "aws_session_token": "session_token",
+        }
+        found = {names.get(key, key): value for key, value in section.items() if names.get(key, key) in known}
+        if "access_key_id" not in found and "role_arn" not in found:
+            raise ConfigError(
+                f"the AWS profile {self.profile!r} has neither keys nor a role_arn",
+                remedy="Sign in so that it has keys (for example: aws configure export-credentials --format env), "
+                "or put aws_access_key_id and aws_secret_access_key into it.",
+            )
+        own = {name: value for name, value in asdict(self).items() if value not in (None, False)}
+        return StorageSettings(**{**found, **own})
+
+    def to_dict(self) -> dict[str, object]:
+        """The resolved settings for `kernels.files.filesystem`, where they travel with the job."""
+        return {name: value for name, value in asdict(self.resolved()).items() if value not in (None, False)}
+
+
+def _profile(name: str) -> dict[str, str]:
+    home = Path.home() / ".aws"
+    found: dict[str, str] = {}
+    for path, section in (
+        (Path(os.environ.get("AWS_CONFIG_FILE", home / "config")), name if name == "default" else f"profile {name}"),
+        (Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE", home / "credentials")), name),
+    ):
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read(path)
+        if parser.has_section(section):
+            found.update(parser[section])
+    if not found:
+        raise ConfigError(
+            f"there is no AWS profile {name!r} in {home}/config or {home}/credentials",
+            remedy="Check the name with: aws configure list-profiles",
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file or object as it is now."""
+
+    uri: str
+    size_bytes: int
+    etag: str | None
+    modified: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a copy brought over."""
+
+    size_bytes: int
+    sha256: str
+    etag: str | None
+
+
+def is_local(uri: str) -> bool:
+    """A path of this machine, plain or as file://."""
+    return urlsplit(uri).scheme not in SCHEMES
+
+
+def local_path(uri: str) -> Path:
+    """The path behind a local address."""
+    if uri.startswith("file:"):
+        return Path(unquote(urlsplit(uri).path))
+    if not is_local(uri):
+        raise StorageError(f"{uri} is not on this machine's disk", uri=uri)
+    return Path(uri)
+
+
+def join(folder: str, *parts: str) -> str:
+    """A place inside a folder, whatever the folder's kind."""
+    return "/".join([folder.rstrip("/"), *(part.strip("/") for part in parts if part)])
+
+
+def absolute(uri: str) -> str:
+    """The same place, independent of the current folder; file:// addresses become plain paths."""
+    return os.path.abspath(local_path(uri).expanduser()) if is_local(uri) else uri.rstrip("/")
+
+
+class Storage:
+    """Files and objects, listed, read and written one way."""
+
+    def __init__(self, settings: StorageSettings | None = None) -> None:
+        self.settings = settings or StorageSettings()
+
+    def list(self, folder: str) -> Iterator[Entry]:
+        """Everything below a folder, in the store's own order. An absent folder is empty."""
+        store, prefix = self._open(folder)
+        if is_local(folder) and not local_path(folder).is_dir():
+            return
+        root = "/" if is_local(folder) else folder[: len(folder) - len(prefix)].rstrip("/") + "/"
+        with _translated(folder):
+            for batch in obstore.list(store, prefix=prefix.rstrip("/") + "/" if prefix.strip("/") else None):
+                for meta in batch:
+                    yield Entry(root + meta["path"], meta["size"], meta["e_tag"], meta["last_modified"])
+
+    def head(self, uri: str) -> Entry:
+        """One object's size, ETag and time. Raises NotFound."""
+        store, path = self._open(uri)
+        with _translated(uri):
+            meta = obstore.head(store, path)
+        return Entry(uri, meta["size"], meta["e_tag"], meta["last_modified"])
+
+    def exists(self, uri: str) -> bool:
+        try:
+            self.head(uri)
+        except NotFound:
+            return False
+        return True
+
+    def read(self, uri: str) -> bytes:
+        """The whole object. Raises NotFound."""
+        store, path = self._open(uri)
+        with _translated(uri):
+            return bytes(obstore.get(store, path).bytes())
+
+    def read_range(self, uri: str, start: int, length: int) -> bytes:
+        """Up to `length` bytes from `start`; fewer at the end of the object."""
+        available = max(0, min(length, self.head(uri).size_bytes - start))
+        if available == 0:
+            return b""
+        store, path = self._open(uri)
+        with _translated(uri):
+            return bytes(obstore.get_range(store, path, start=start, length=available))
+
+    def put(self, uri: str, data: bytes, *, create_only: bool = False, if_match: str | None = None) -> Entry:
+        """Writes an object whole or not at all.
+
+        `create_only` raises AlreadyExists where there is one; `if_match` raises Changed where the ETag is another.
+        """
+        if is_local(uri):
+            _put_local(self, uri, data, create_only=create_only, if_match=if_match)
+            return self.head(uri)
+        store, path = self._open(uri)
+        with _translated(uri):
+            if if_match is not None:
+                obstore.put(store, path, data, mode={"e_tag": if_match})
+            else:
+                obstore.put(store, path, data, mode="create" if create_only else "overwrite")
+        return self.head(uri)
+
+    def copy(self, source: str, target: str, *, progress: Callable[[int], None] | None = None) -> Copied:
+        """Streams an object to another place, which holds it whole or not at all, and returns its checksum."""
+        digest = hashlib.sha256()
+        size = 0
+        store, path = self._open(source)
+        with _translated(source):
+            got = obstore.get(store, path)
+            with self._writer(target) as write:
+                for chunk in got.stream(min_chunk_size=CHUNK_BYTES):
+                    digest.update(chunk)
+                    write(chunk)
+                    size += len(chunk)
+                    if progress is not None:
+                        progress(len(chunk))
+        if size != got.meta["size"]:
+            self.delete([target])
+            raise Changed(f"{source} was {got.meta['size']} bytes long and gave {size}", uri=source)
+        return Copied(size, digest.hexdigest(), got.meta["e_tag"])
+
+    def move(self, source: str, target: str) -> None:
+        """Renames atomically on a local disk; on an object store copies on the server, then deletes."""
+        if is_local(source) and is_local(target):
+            with _translated(source):
+                local_path(target).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(local_path(source), local_path(target))
+            return
+        origin, origin_path = self._open(source)
+        if is_local(source) or is_local(target) or _bucket(source) != _bucket(target):
+            self.copy(source, target)
+        else:
+            with _translated(source):
+                obstore.copy(origin, origin_path, self._open(target)[1])
+        self.delete([source])
+
+    def delete(self, uris: Iterable[str]) -> None:
+        """Removes objects; what is already gone is fine."""
+        by_store: dict[str, list[str]] = {}
+        for uri in uris:
+            if is_local(uri):
+                with _translated(uri):
+                    local_path(uri).unlink(missing_ok=True)
+            else:
+                by_store.setdefault(_bucket(uri), []).append(uri)
+        for some in by_store.values():
+            store, _ = self._open(some[0])
+            try:
+                with _translated(some[0]):
+                    obstore.delete(store, [self._open(uri)[1] for uri in some])
+            except NotFound:
+                for uri in some:
+                    if self.exists(uri):
+                        with _translated(uri):
+                            obstore.delete(store, self._open(uri)[1])
+
+    def _open(self, uri: str) -> tuple[_Store, str]:
+        if is_local(uri):
+            return _local_store(), os.path.abspath(local_path(uri)).lstrip("/")
+        parts = urlsplit(uri)
+        return _remote_store(_bucket(uri), self.settings), uri[len(_bucket(uri)) :].lstrip("/") if parts.netloc else ""
+
+    @contextmanager
+    def _writer(self, uri: str) -> Iterator[Callable[[bytes], object]]:
+        if not is_local(uri):
+            store, path = self._open(uri)
+            # The object appears when the writer is closed; an exception inside leaves the upload unfinished.
+            with obstore.open_writer(store, path, buffer_size=CHUNK_BYTES) as writer:
+                yield writer.write
+            return
+        final = local_path(uri)
+        with _durable(final) as (handle, publish):
+            yield handle.write
+            publish()
+
+
+@contextmanager
+def _durable(final: Path) -> Iterator[tuple[FileIO, Callable[[], None]]]:
+    """A file beside its final place that `publish` makes durable and renames; otherwise nothing stays behind."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    partial = final.with_name(f".{final.name}.{secrets.token_hex(6)}.partial")
+    handle = open(partial, "wb", buffering=0)  # noqa: SIM115 -- closed below, before the rename
+
+    def publish() -> None:
+        os.fsync(handle.fileno())
+        os.replace(partial, final)
+        sync_folder(final.parent)
+
+    try:
+        yield handle, publish
+    finally:
+        handle.close()
+        partial.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes renames and removals inside a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _put_local(storage: Storage, uri: str, data: bytes, *, create_only: bool, if_match: str | None) -> None:
+    final = local_path(uri)
+    if if_match is not None and (not final.exists() or storage.head(uri).etag != if_match):
+        raise Changed(f"{uri} is not what it was", uri=uri)
+    with _translated(uri), _durable(final) as (handle, publish):
+        handle.write(data)
+        if not create_only:
+            publish()
+            return
+        os.fsync(handle.fileno())
+        try:
+            # A hard link is the one local operation that creates a name with its whole content, or fails.
+            os.link(handle.name, final)
+        except FileExistsError:
+            raise AlreadyExists(f"{uri} exists already", uri=uri) from None
+        sync_folder(final.parent)
+
+
+def _bucket(uri: str) -> str:
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+@lru_cache(maxsize=1)
+def _local_store() -> LocalStore:
+    return LocalStore("/")
+
+
+@lru_cache(maxsize=64)
+def _remote_store(bucket: str, settings: StorageSettings) -> _Store:
+    parts = urlsplit(bucket)
+    resolved = settings.resolved()
+    if parts.scheme == "gs":
+        return GCSStore(parts.netloc)
+    if parts.scheme == "az":
+        return AzureStore(parts.netloc)
+    config: S3Config = {"region": resolved.region} if resolved.region else {}
+    if resolved.access_key_id and not resolved.role_arn:
+        config["access_key_id"] = resolved.access_key_id
+        config["secret_access_key"] = resolved.secret_access_key or ""
+    if resolved.session_token and not resolved.role_arn:
+        config["session_token"] = resolved.session_token
+    if resolved.endpoint_url:
+        config["endpoint"] = resolved.endpoint_url
+    if resolved.anonymous:
+        config["skip_signature"] = True
+    if resolved.requester_pays:
+        config["request_payer"] = True
+    client: ClientConfig = {"allow_http": (resolved.endpoint_url or "").startswith("http://")}
+    provider = _assumed_role(resolved) if resolved.role_arn else None
+    return S3Store(parts.netloc, config=config, client_options=client, credential_provider=provider)
+
+
+def _assumed_role(settings: StorageSettings) -> "StsCredentialProvider":
+    try:
+        import boto3  # only an assumed role needs it; the rest of S3 does not
+        from obstore.auth.boto3 import StsCredentialProvider
+    except ImportError:
+        raise ConfigError(
+            f"assuming the role {settings.role_arn} needs boto3, which is not installed",
+            remedy="pip install boto3, or pass the role's temporary keys.",
+        ) from None
+    session = boto3.session.Session(
+        aws_access_key_id=settings.access_key_id,
+        aws_secret_access_key=settings.secret_access_key,
+        aws_session_token=settings.session_token,
+        region_name=settings.region,
+    )
+    role, name = settings.role_arn or "", settings.role_session_name or "lakebed"
+    if settings.external_id:
+        return StsCredentialProvider(session, RoleArn=role, RoleSessionName=name, ExternalId=settings.external_id)
+    return StsCredentialProvider(session, RoleArn=role, RoleSessionName=name)
+
+
+@contextmanager
+def _translated(uri: str) -> Iterator[None]:
+    """obstore's and the system's errors as ours, with the address and what to do."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise NotFound(f"there is nothing at {uri}", uri=uri) from None
+    except AlreadyExistsError:
+        raise AlreadyExists(f"{uri} exists already", uri=uri) from None
+    except PreconditionError:
+        raise Changed(f"{uri} is not what it was", uri=uri) from None
+    except PermissionDeniedError as error:
+        remedy = "Check the credentials: keys, profile or role, and whether the bucket asks the requester to pay."
+        raise StorageError(f"access to {uri} was denied: {_first_line(error)}", uri=uri, remedy=remedy) from error
+    except (BaseError, OSError) as error:
+        raise StorageError(f"{uri}: {_first_line(error)}", uri=uri) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

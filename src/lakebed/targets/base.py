@@ -1,0 +1,155 @@
+"""The protocol of every target: read the state, stage, commit once.
+
+`state -> stage -> (an engine writes files) -> commit` is the only way a table changes. A crash before the commit leaves
+staged files to sweep and nothing else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from lakebed.model import DataFile, Slice, Staging, Totals, WrittenFile
+from lakebed.schema.evolve import EvolutionPlan, FormatRules
+from lakebed.schema.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Facts that replace `if target ==`."""
+
+    made_of_files: bool  # engines rewrite its data files; otherwise the target changes rows itself
+    rules: FormatRules
+    # An added or widened column is a metadata change; otherwise files that hold a widened column are rewritten.
+    evolves_without_rewrite: bool
+    partition_in_path: bool  # the partition column lies in the path, not in the file
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table as it was read: what plans are made from, and what a commit is checked against."""
+
+    exists: bool
+    schema: Schema
+    rows: int
+    version: str
+    partition_by: tuple[str, ...] = ()
+    files: tuple[DataFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """The files that a slice touches: those that hold nothing else, and those that must be rewritten without it."""
+
+    whole: tuple[DataFile, ...] = ()
+    mixed: tuple[DataFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class Change:
+    """One commit: schema, removal and arrival together."""
+
+    evolution: EvolutionPlan
+    add: tuple[WrittenFile, ...] = ()
+    remove: tuple[DataFile, ...] = ()
+    remove_slice: Slice | None = None  # for targets that are not made of files
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What became visible."""
+
+    version: str
+    rows: int
+    files_added: int
+    files_removed: int
+
+
+class Target(Protocol):
+    """One table in one place."""
+
+    @property
+    def address(self) -> str:
+        """How the user writes it: `duckdb:costs.duckdb#report`."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def state(self) -> TableState:
+        """The table now. Recovers what a crashed commit left, first."""
+        ...
+
+    def affected(self, state: TableState, slice_: Slice) -> Affected:
+        """The files that hold rows of this slice. Bounds may clear a file, never convict one."""
+        ...
+
+    def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
+        """The files that hold a column in a narrower type than the plan's, which the same change must replace.
+
+        None where the format widens by metadata, or is not made of files.
+        """
+        ...
+
+    def stage(self, state: TableState, evolution: EvolutionPlan, *, partition_by: Sequence[str] = ()) -> Staging:
+        """Opens a folder for an engine to write into. `partition_by` counts when the table is created."""
+        ...
+
+    def commit(self, state: TableState, staging: Staging, change: Change) -> Commit:
+        """Makes the change visible whole, or raises ConcurrentModification if the table moved since `state`."""
+        ...
+
+    def abandon(self, staging: Staging) -> None:
+        """Removes what was staged."""
+        ...
+
+    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+        """Rows and exact sums of the committed table, for reconciliation."""
+        ...
+
+    def read(self, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
+        """The table for a reader in this process."""
+        ...
+
+
+@dataclass(frozen=True)
+class RowMerge:
+    """A merge for a target that is not made of files: checked source rows, and what they do to those of the table.
+
+    The staged files hold `delivered`, in the table's names and types; their keys are not NULL, and repeat only under
+    `delete_matched`. With `dry_run` the target says what would happen and stays as it is.
+    """
+
+    evolution: EvolutionPlan
+    keys: tuple[str, ...]
+    files: tuple[WrittenFile, ...]
+    delivered: tuple[str, ...]
+    update_matched: bool = False
+    insert_unmatched: bool = False
+    delete_matched: bool = False
+    delete_unmatched: bool = False
+    keeps_missing: bool = True
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowsMerged:
+    """What a target did to its rows; where `null_keys` counts NULLs in key columns, it did nothing."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    rows: int = 0
+    null_keys: Mapping[str, int] = field(default_factory=dict)
+
+
+@runtime_checkable
+class MergesRows(Protocol):
+    """A target that merges rows itself, in one transaction."""
+
+    def merge_rows(self, state: TableState, staging: Staging, merge: RowMerge) -> RowsMerged:
+        """Changes schema and rows whole, or raises ConcurrentModification if the table moved since `state`."""
+        ...

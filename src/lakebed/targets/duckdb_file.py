@@ -1,0 +1,112 @@
+"""Opens a DuckDB file for one reading or one transaction, and says plainly who holds it when that is not possible."""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import duckdb
+
+from lakebed.errors import ConcurrentModification, TargetError, TargetLocked
+
+Connection: TypeAlias = duckdb.DuckDBPyConnection
+
+POLL_SECONDS = 0.1
+WAIT_SECONDS = 10.0
+
+
+class DuckDBFile:
+    """A database file that is open only inside the blocks below."""
+
+    def __init__(self, path: Path, *, wait_seconds: float = WAIT_SECONDS) -> None:
+        self.path = path
+        self._wait_seconds = wait_seconds
+
+    @property
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection for reading; several processes can have one at a time."""
+        with self._speaking():
+            connection = self._connect(read_only=True)
+            try:
+                connection.execute("SET TimeZone = 'UTC'")
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A connection inside a transaction that commits at the end of the block, or rolls back if it raises."""
+        with self._speaking():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = self._connect(read_only=False)
+            try:
+                connection.execute("SET TimeZone = 'UTC'")
+                ordered = connection.execute("SELECT current_setting('preserve_insertion_order')").fetchone()
+                # Rows need no order here, and without one DuckDB inserts in parallel and in less memory.
+                connection.execute("SET preserve_insertion_order = false")
+                try:
+                    connection.execute("BEGIN")
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    _roll_back(connection)
+                    raise
+                finally:
+                    # Another connection of this process may share the database, and with it the setting.
+                    connection.execute(f"SET preserve_insertion_order = {bool(ordered and ordered[0])}")
+            finally:
+                connection.close()
+
+    def _connect(self, *, read_only: bool) -> Connection:
+        deadline = time.monotonic() + self._wait_seconds
+        while True:
+            try:
+                return duckdb.connect(str(self.path), read_only=read_only)
+            except duckdb.ConnectionException:
+                # This process has the file open in the other mode already; connections of one process must agree.
+                return duckdb.connect(str(self.path), read_only=not read_only)
+            except duckdb.IOException as error:
+                if "lock" not in str(error):
+                    raise
+                if time.monotonic() >= deadline:
+                    raise self._locked(error) from error
+                time.sleep(POLL_SECONDS)
+
+    def _locked(self, error: duckdb.IOException) -> TargetLocked:
+        holder = re.search(r"held in (.+?) \(PID (\d+)\)", str(error))
+        who = f"process {holder[2]} ({holder[1]})" if holder else "another process"
+        return TargetLocked(
+            f"{self.path} is open in {who}",
+            remedy="DuckDB lets one process write at a time. Close the file there, or end that process, and run again.",
+        )
+
+    @contextmanager
+    def _speaking(self) -> Iterator[None]:
+        """DuckDB's errors as ours."""
+        try:
+            yield
+        except duckdb.TransactionException as error:
+            raise ConcurrentModification(
+                f"{self.path}: another transaction changed the table: {_first_line(error)}",
+                remedy="Nothing was committed. Read the table again and repeat the change.",
+            ) from error
+        except duckdb.Error as error:
+            raise TargetError(f"{self.path}: {_first_line(error)}") from error
+
+
+def _roll_back(connection: Connection) -> None:
+    try:
+        connection.execute("ROLLBACK")
+    except duckdb.Error:
+        # The error that brought us here has ended the transaction already.
+        return
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

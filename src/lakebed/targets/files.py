@@ -1,0 +1,183 @@
+"""What Parquet footers say: rows, schema and bounds of each file, read in parallel, and what bounds prove."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as pat
+
+from lakebed.errors import TargetError
+from lakebed.kernels.files import filesystem
+from lakebed.model import Bounds, DataFile
+from lakebed.schema.types import fold
+from lakebed.storage import Entry, Storage, is_local
+
+# Footers of a local disk come as fast as they parse; those of an object store wait for the network.
+LOCAL_THREADS = 4
+REMOTE_THREADS = 32
+# Some writers shorten long text in statistics without saying so; 64 bytes is the shortest limit among them.
+UNSHORTENED_BYTES = 63
+
+Match: TypeAlias = Literal["all", "some", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """A file with its physical schema. Files of equal schema share one object."""
+
+    file: DataFile
+    schema: pa.Schema
+
+
+def read_footers(
+    files: Iterable[DataFile], storage: Storage, *, columns: Collection[str] | None = None
+) -> tuple[Footer, ...]:
+    """The footers of these files, with bounds of these columns, or of all top-level ones.
+
+    Of each file only the address, partition and fingerprint are taken as given.
+    """
+    files = tuple(files)
+    if not files:
+        return ()
+    wanted = None if columns is None else {fold(column): column for column in columns}
+    reader = _Reader(storage, wanted)
+    threads = LOCAL_THREADS if is_local(files[0].uri) else REMOTE_THREADS
+    with ThreadPoolExecutor(min(threads, len(files))) as pool:
+        return tuple(pool.map(reader.read, files))
+
+
+def with_bounds(files: Iterable[DataFile], storage: Storage, columns: Collection[str]) -> tuple[DataFile, ...]:
+    """The files with bounds of these columns; only footers that are not known yet are read."""
+    files = tuple(files)
+    lacking = [file for file in files if any(column not in file.bounds for column in columns)]
+    read = {footer.file.uri: footer.file.bounds for footer in read_footers(lacking, storage, columns=columns)}
+    return tuple(
+        replace(file, bounds={**file.bounds, **read[file.uri]}) if file.uri in read else file for file in files
+    )
+
+
+def data_file(entry: Entry, *, partition: Mapping[str, str | None], fingerprint: str) -> DataFile:
+    """A listed file whose footer has not been read."""
+    return DataFile(entry.uri, -1, entry.size_bytes, partition, {}, fingerprint)
+
+
+def match(file: DataFile, values: Mapping[str, str]) -> Match:
+    """Whether all, some or none of a file's rows have these values, as far as partition and bounds prove it.
+
+    "some" is also what no proof means.
+    """
+    verdict: Match = "all"
+    partition = {fold(name): value for name, value in file.partition.items()}
+    for column, value in values.items():
+        if fold(column) in partition:
+            found: Match = "all" if partition[fold(column)] == value else "none"
+        else:
+            found = _match_bounds(file.bounds.get(column), value, file.rows)
+        if found == "none":
+            return "none"
+        if found == "some":
+            verdict = "some"
+    return verdict
+
+
+def _match_bounds(bounds: Bounds | None, value: str, rows: int) -> Match:
+    if bounds is None:
+        return "some"
+    if bounds.nulls == rows:
+        return "none"
+    low, high = bounds.minimum, bounds.maximum
+    if not isinstance(low, str) or not isinstance(high, str):
+        return "some"
+    if value < low or value > high:
+        return "none"
+    return "all" if low == high == value and bounds.nulls == 0 and bounds.exact else "some"
+
+
+class _Reader:
+    """Reads footers for several threads; remembers the schemas, of which a dataset has few."""
+
+    def __init__(self, storage: Storage, wanted: Mapping[str, str] | None) -> None:
+        self._settings = storage.settings.to_dict()
+        self._wanted = wanted
+        self._schemas: dict[bytes, list[tuple[pq.ParquetSchema, pa.Schema, dict[str, int]]]] = {}
+
+    def read(self, file: DataFile) -> Footer:
+        files, path = filesystem(file.uri, self._settings)
+        try:
+            metadata = pq.read_metadata(path, filesystem=files)
+        except (pa.ArrowException, OSError) as error:
+            raise TargetError(
+                f"{file.uri} is not a Parquet file: {error}",
+                remedy="Move it out of the dataset, or write it again.",
+            ) from error
+        schema, leaves = self._schema(metadata)
+        bounds = self._bounds(metadata, leaves)
+        if self._wanted is not None:
+            present = {fold(name) for name in schema.names}
+            # A column that the file does not have is NULL in all its rows.
+            nothing = Bounds(None, None, metadata.num_rows)
+            bounds |= {name: nothing for folded, name in self._wanted.items() if folded not in present}
+        return Footer(replace(file, rows=metadata.num_rows, bounds=bounds), schema)
+
+    def _schema(self, metadata: pq.FileMetaData) -> tuple[pa.Schema, dict[str, int]]:
+        # Turning a wide Parquet schema into Arrow's costs more than reading the footer.
+        hint = (metadata.metadata or {}).get(b"ARROW:schema", b"")
+        for known, schema, leaves in self._schemas.get(hint, ()):
+            if metadata.schema.equals(known):
+                return schema, leaves
+        schema = metadata.schema.to_arrow_schema()
+        leaves = _leaves(metadata.schema, schema)
+        self._schemas.setdefault(hint, []).append((metadata.schema, schema, leaves))
+        return schema, leaves
+
+    def _bounds(self, metadata: pq.FileMetaData, leaves: Mapping[str, int]) -> dict[str, Bounds]:
+        bounds: dict[str, Bounds] = {}
+        names = leaves if self._wanted is None else [name for name in leaves if fold(name) in self._wanted]
+        groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+        for name in names:
+            if (found := _column_bounds([group.column(leaves[name]) for group in groups])) is not None:
+                bounds[name] = found
+        return bounds
+
+
+def _leaves(physical: pq.ParquetSchema, schema: pa.Schema) -> dict[str, int]:
+    """Which leaf of the Parquet schema holds each top-level column of a type whose statistics can be relied on."""
+    flat = {field.name for field in schema if _comparable(field.type)}
+    paths = [physical.column(index).path for index in range(len(physical.names))]
+    return {path: index for index, path in enumerate(paths) if path in flat and paths.count(path) == 1}
+
+
+def _comparable(type_: pa.DataType) -> bool:
+    # Floats: NaN is in no bounds, and -0.0 equals 0.0. Nanoseconds: Python's own types cannot hold them.
+    if pat.is_nested(type_) or pat.is_floating(type_) or pat.is_null(type_):
+        return False
+    return not (pat.is_timestamp(type_) or pat.is_time(type_)) or type_.unit != "ns"
+
+
+def _column_bounds(chunks: Sequence[pq.ColumnChunkMetaData]) -> Bounds | None:
+    low: object | None = None
+    high: object | None = None
+    nulls, exact = 0, True
+    for chunk in chunks:
+        statistics = chunk.statistics
+        if statistics is None or not statistics.has_null_count:
+            return None
+        nulls += statistics.null_count
+        if not statistics.has_min_max:
+            if statistics.null_count != chunk.num_values:
+                return None
+            continue
+        minimum, maximum = statistics.min, statistics.max
+        exact = exact and not (_long(minimum) or _long(maximum))
+        low = minimum if low is None or minimum < low else low
+        high = maximum if high is None or maximum > high else high
+    return Bounds(low, high, nulls, exact)
+
+
+def _long(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value.encode()) > UNSHORTENED_BYTES
+    return isinstance(value, bytes) and len(value) > UNSHORTENED_BYTES

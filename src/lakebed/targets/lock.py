@@ -1,0 +1,165 @@
+"""One committer at a time: a lock of the operating system locally, a lease on object stores."""
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Protocol
+
+from lakebed.errors import AlreadyExists, Changed, NotFound, StorageError, TargetLocked
+from lakebed.storage import Storage, is_local, local_path
+
+POLL_SECONDS = 0.05
+WAIT_SECONDS = 120.0
+LEASE_SECONDS = 30.0
+
+
+class Held(Protocol):
+    """A lock while it is held."""
+
+    def confirm(self) -> None:
+        """Raises TargetLocked if the lock was lost: a machine may have slept longer than its lease."""
+        ...
+
+
+class _ByProcess:
+    """The system frees the lock of a process that dies, so it cannot be lost while we run."""
+
+    def confirm(self) -> None:
+        return
+
+
+@contextlib.contextmanager
+def exclusive(uri: str, storage: Storage, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[Held]:
+    """Holds the lock at this address for the block, or raises TargetLocked after waiting."""
+    if is_local(uri):
+        with _flock(uri, wait_seconds):
+            yield _ByProcess()
+        return
+    lease = _Lease(uri, storage, wait_seconds)
+    lease.acquire()
+    try:
+        yield lease
+    finally:
+        lease.release()
+
+
+@contextlib.contextmanager
+def _flock(uri: str, wait_seconds: float) -> Iterator[None]:
+    path = local_path(uri)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The file stays when the lock goes: removing it would let two processes lock two files of one name.
+    with path.open("a+") as handle:
+        deadline = time.monotonic() + wait_seconds
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    handle.seek(0)
+                    raise _locked(uri, handle.read() or "another process", wait_seconds) from None
+                time.sleep(POLL_SECONDS)
+        handle.truncate(0)
+        handle.write(_me())
+        handle.flush()
+        yield
+
+
+class _Lease:
+    """An object that only one can create, renewed while its owner lives.
+
+    Whoever waits takes it over when it has not changed for a whole lease by the waiter's own clock, so that clocks of
+    different machines need not agree.
+    """
+
+    def __init__(self, uri: str, storage: Storage, wait_seconds: float) -> None:
+        self._uri = uri
+        self._storage = storage
+        self._wait_seconds = wait_seconds
+        self._etag: str | None = None
+        self._guard = threading.Lock()
+        self._released = threading.Event()
+        self._renewal = threading.Thread(target=self._renew, name="lakebed-lease", daemon=True)
+
+    def acquire(self) -> None:
+        deadline = time.monotonic() + self._wait_seconds
+        watched: str | None = None
+        watched_since = time.monotonic()
+        while True:
+            try:
+                self._etag = self._storage.put(self._uri, self._content(), create_only=True).etag
+                break
+            except AlreadyExists:
+                pass
+            try:
+                seen = self._storage.head(self._uri).etag
+            except NotFound:
+                continue
+            if seen != watched:
+                watched, watched_since = seen, time.monotonic()
+            elif time.monotonic() - watched_since >= LEASE_SECONDS:
+                try:
+                    self._etag = self._storage.put(self._uri, self._content(), if_match=seen).etag
+                    break
+                except (Changed, NotFound):
+                    continue
+            if time.monotonic() >= deadline:
+                raise _locked(self._uri, self._owner(), self._wait_seconds)
+            time.sleep(POLL_SECONDS * 4)
+        self._renewal.start()
+
+    def release(self) -> None:
+        self._released.set()
+        self._renewal.join()
+        if self._mine():
+            self._storage.delete([self._uri])
+
+    def confirm(self) -> None:
+        with self._guard:
+            if not self._mine():
+                raise _locked(self._uri, self._owner(), 0.0)
+
+    def _renew(self) -> None:
+        while not self._released.wait(LEASE_SECONDS / 3):
+            with self._guard:
+                try:
+                    self._etag = self._storage.put(self._uri, self._content(), if_match=self._etag).etag
+                except (Changed, NotFound):
+                    return
+                except StorageError:
+                    # The store did not answer: the lease is still ours until somebody takes it, and `confirm` asks.
+                    continue
+
+    def _mine(self) -> bool:
+        try:
+            return self._storage.head(self._uri).etag == self._etag
+        except NotFound:
+            return False
+
+    def _owner(self) -> str:
+        try:
+            return str(json.loads(self._storage.read(self._uri))["owner"])
+        except NotFound:
+            return "another process"
+
+    def _content(self) -> bytes:
+        # The random part makes every renewal another ETag.
+        return json.dumps({"owner": _me(), "renewal": secrets.token_hex(8)}).encode()
+
+
+def _me() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}"
+
+
+def _locked(uri: str, owner: str, wait_seconds: float) -> TargetLocked:
+    waited = f" after waiting {wait_seconds:.0f} s" if wait_seconds else ""
+    return TargetLocked(
+        f"{uri} is held by {owner}{waited}",
+        remedy="Wait until that process has committed, or end it; its lock goes with it.",
+    )

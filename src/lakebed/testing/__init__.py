@@ -1,0 +1,1 @@
+"""What tests of engines and targets inherit: conformance suites, and a real S3 and Iceberg REST server."""

@@ -1,0 +1,34 @@
+"""What every step of a run shares: settings, storage and the ledger of one work directory."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from lakebed.config import Settings, load_settings
+from lakebed.state.ledger import Ledger
+from lakebed.storage import Storage
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A work directory and the settings that hold in it. Opening one touches nothing."""
+
+    settings: Settings
+    storage: Storage
+
+    @classmethod
+    def open(cls, flags: Mapping[str, object] | None = None) -> "Workspace":
+        settings = load_settings(flags)
+        return cls(settings, Storage(settings.storage.settings()))
+
+    @contextmanager
+    def ledger(self) -> Iterator[Ledger]:
+        """The ledger, made where there is none."""
+        with Ledger.open(self.settings.ledger_place) as ledger:
+            yield ledger
+
+    @contextmanager
+    def ledger_for_reading(self) -> Iterator[Ledger]:
+        """The ledger for looking only: nothing is created or changed."""
+        with Ledger.read(self.settings.ledger_place) as ledger:
+            yield ledger

@@ -1,0 +1,45 @@
+"""Fixtures that tests of several folders share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from lakebed.config import load_settings
+from lakebed.engines.spark.session import Session, open_session
+from lakebed.testing import cluster
+from lakebed.testing.server import S3Server
+from lakebed.testing.server import s3_server as start_s3_server
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """One real S3 and Iceberg REST server for the whole run; tests isolate themselves with buckets."""
+    with start_s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def s3_bucket(s3_server: S3Server) -> str:
+    """The address of a fresh bucket on it."""
+    return s3_server.new_bucket()
+
+
+@pytest.fixture(scope="session")
+def spark_local() -> Iterator[Session]:
+    """One local session for the whole run: a second one would cost five seconds and a JVM."""
+    with open_session(load_settings({"master": "local[2]", "memory": "2g"})) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def standalone_cluster() -> Iterator[cluster.Server]:
+    """A master and two workers; drivers run in processes of their own (`standalone_cluster.run`)."""
+    with cluster.standalone_cluster() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def spark_connect() -> Iterator[cluster.Server]:
+    """A Spark Connect server; clients run in processes of their own (`spark_connect.run`)."""
+    with cluster.connect_server() as server:
+        yield server
