@@ -42,7 +42,9 @@ def lineage(
     ] = None,
     upstream: Annotated[str | None, typer.Option(help="Only what TABLE.COLUMN comes from.")] = None,
     downstream: Annotated[str | None, typer.Option(help="Only what TABLE.COLUMN reaches.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail where there is an error or a warning among the issues.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail where there is an error or a warning among the issues.")
+    ] = False,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
