@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "load": "lakebed.cli.load",
     "status": "lakebed.cli.status",
     "reconcile": "lakebed.cli.reconcile",
+    "lineage": "lakebed.cli.lineage",
     "evolve": "lakebed.cli.evolve",
     "history": "lakebed.cli.history",
     "rollback": "lakebed.cli.rollback",
