@@ -12,6 +12,8 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "RunReport": "lakebed.reports",
     "analyze": "lakebed.lineage",
+    "evolve": "lakebed.evolving",
+    "read": "lakebed.reading",
     "plan": "lakebed.pipeline",
     "run": "lakebed.pipeline",
     "LakebedError": "lakebed.errors",

@@ -1,5 +1,6 @@
 """Parquet datasets that others made, and what plain folders can hold."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from lakebed.model import PERIOD, DataFile, Slice
 from lakebed.schema.evolve import plan_evolution
 from lakebed.schema.types import Column, Integer, Schema, Text
 from lakebed.storage import Storage, StorageSettings
+from lakebed.targets import parquet
 from lakebed.targets.base import Change
-from lakebed.targets.files import match, read_footers, with_bounds
+from lakebed.targets.files import Footer, match, read_footers, with_bounds
 from lakebed.targets.parquet import ParquetTarget
 from lakebed.testing.target import BASE, NOVEMBER, OCTOBER, Loader, contents, rows
 
@@ -229,3 +231,33 @@ def test_schema_carriers_go_when_they_are_not_needed(tmp_path: Path) -> None:
     again = ParquetTarget(str(tmp_path / "t"))
     assert again.state().schema["tag"].original == "Tag"
     assert [row["tag"] for row in contents(again)] == ["y"]
+
+
+def test_footers_are_kept_for_the_next_process_and_never_trusted_blindly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "CACHE_FROM", 3)
+    place = str(tmp_path / "t")
+    loader = Loader(ParquetTarget(place), StorageSettings(), ())
+    for prepared in (loader.prepare(rows(OCTOBER, range(5)), rows_per_file=1),):
+        loader.target.commit(prepared.state, prepared.staging, prepared.change)
+    read: list[str] = []
+
+    def counting(files: Iterable[DataFile], *arguments: object, **options: object) -> tuple[Footer, ...]:
+        files = tuple(files)
+        read.extend(file.uri for file in files)
+        return read_footers(files, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(parquet, "read_footers", counting)
+    fresh = ParquetTarget(place)
+    state = fresh.state()
+    assert read == []
+    assert state.rows == 5
+    assert len(fresh.affected(state, OCTOBER).whole) == 5
+    assert state.schema["cost"].original == "lineItem/UnblendedCost"
+    changed = Path(state.files[0].uri)
+    pq.write_table(pa.concat_tables([pq.read_table(changed)] * 2), changed)
+    assert ParquetTarget(place).state().rows == 6
+    assert set(read) == {str(changed)}
+    (tmp_path / ".t.txn/footers.json").write_bytes(b"damaged")
+    assert ParquetTarget(place).state().rows == 6

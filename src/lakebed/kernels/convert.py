@@ -14,7 +14,6 @@ from lakebed.kernels.job import Conversion, Facts, Input, Output, Place, Rejecte
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.parquet_source import read_parquet
 from lakebed.kernels.streams import damage_named, open_streams
-from lakebed.kernels.values import expectation
 
 # All rejected rows are in the side files; of their values this many travel to the driver.
 REJECTED_RETURNED = 1000
@@ -116,24 +115,9 @@ class _Task:
 
     def _rounded(self, name: str, column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
         """Half away from zero, as DuckDB and Spark round; what it cost is counted."""
-        kept = pc.round(column, ndigits=wanted.scale, round_mode="half_towards_infinity")
-        try:
-            fitting = kept.cast(wanted)
-        except pa.ArrowInvalid as error:
-            bounds = pc.min_max(column).as_py()
-            raise BadValue(
-                file=self._source.key,
-                line=None,
-                column=self._original(name),
-                value=str(max(bounds["min"], bounds["max"], key=abs)),
-                expected=expectation(wanted),
-                remedy="Load with wider --decimals, for instance 38,18.",
-            ) from error
-        self._tally.rounded(name, column, fitting)
-        return fitting
-
-    def _original(self, name: str) -> str:
-        return next(original for original, column in self._conversion.columns if column == name)
+        kept = pc.round(column, ndigits=wanted.scale, round_mode="half_towards_infinity").cast(wanted)
+        self._tally.rounded(name, column, kept)
+        return kept
 
     def _reject(self, batch: Batch, side: ParquetOutput) -> None:
         """Refuses the first bad row, or keeps all of them in a side file."""

@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.errors import SourceError
-from lakebed.kernels.csv import Batch, RejectedRows, exact_type
+from lakebed.kernels.csv import Batch, RejectedRows
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.header import match_header
 from lakebed.kernels.job import Input, Rejected
-from lakebed.kernels.values import Parsed, expectation, is_text, parse
+from lakebed.kernels.values import Parsed, checked, exact_type, holds, is_text, parse, typed
 
 BATCH_ROWS = 1 << 15
 
@@ -68,14 +68,12 @@ def _typed(
     values: list[pa.ChunkedArray] = []
     bad: dict[int, Rejected] = {}
     for position, name in enumerate(names):
-        wanted = exact_type(types[name])
         column = read.column(position)
-        parsed = _cast(column, wanted)
-        values.append(pa.chunked_array([parsed.values]) if isinstance(parsed.values, pa.Array) else parsed.values)
-        for row in parsed.bad:
+        found, faults = checked(_cast(column, exact_type(types[name])), types[name])
+        values.append(found)
+        for row, expected in faults.items():
             # A Parquet file has no lines: its rows are counted from 1.
-            reason = Rejected(first + row + 1, originals[position], str(column[row].as_py()), expectation(wanted))
-            bad.setdefault(row, reason)
+            bad.setdefault(row, Rejected(first + row + 1, originals[position], str(column[row].as_py()), expected))
     rows = pa.table(values, names=list(names))
     if not bad:
         return Batch(rows, None)
@@ -89,7 +87,9 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
     if column.type == wanted:
         return Parsed(column, [])
     if pa.types.is_floating(column.type) and pa.types.is_decimal(wanted):
-        return parse(_shortest(column), wanted)
+        return typed(_as_text(column), wanted)
+    if pa.types.is_decimal(column.type) and not holds(column, wanted.precision - wanted.scale):
+        return parse(_as_text(column), wanted)
     if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(wanted):
         # A moment with a zone is stored as UTC: dropping the zone keeps the moment.
         column = column.cast(pa.timestamp(column.type.unit))
@@ -98,23 +98,12 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
     try:
         return Parsed(column.cast(wanted), [])
     except pa.ArrowException:
-        return parse(_as_text(column).combine_chunks(), wanted)
-
-
-def _shortest(column: pa.ChunkedArray) -> pa.Array:
-    """The shortest text that reads back as the same double, which is what was meant: 0.1 and not 0.1000000000000000055.
-
-    Python's repr is defined to be that; distinct values only, because bills repeat their numbers.
-    """
-    encoded = column.combine_chunks().dictionary_encode()
-    texts = pa.array([None if value is None else repr(value) for value in encoded.dictionary.to_pylist()], pa.string())
-    return texts.take(encoded.indices)
+        return parse(_as_text(column), wanted)
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values as text. Of a double that is the shortest that reads back as the same, which is what was meant: 0.1."""
     if pa.types.is_nested(column.type):
         texts = [None if value is None else str(value) for value in column.to_pylist()]
         return pa.chunked_array([pa.array(texts, pa.string())])
-    if pa.types.is_floating(column.type):
-        return pa.chunked_array([_shortest(column)])
     return pc.cast(column, pa.string())

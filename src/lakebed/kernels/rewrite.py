@@ -8,9 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakebed.errors import SchemaIncompatible
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.job import Output, Place
 from lakebed.kernels.parquet import ParquetOutput
+from lakebed.kernels.values import holds
 
 _BATCH_ROWS = 1 << 15
 
@@ -50,13 +52,22 @@ def _kept(rows: pa.Table, partition: Mapping[str, str | None], without: Mapping[
     return rows.filter(pc.invert(reduce(pc.and_, inside)))
 
 
+def _widened(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    decimal = pa.types.is_decimal(column.type) and pa.types.is_decimal(field.type)
+    if decimal and not holds(column, field.type.precision - field.type.scale):
+        raise SchemaIncompatible(
+            column=field.name, current=str(column.type), incoming=str(field.type), reason="it holds larger numbers"
+        )
+    return column.cast(field.type)
+
+
 def _shaped(rows: pa.Table, partition: Mapping[str, str | None], schema: pa.Schema) -> pa.Table:
     present = set(rows.column_names)
     columns = []
     for field in schema:
         if field.name in present:
             column = rows.column(field.name)
-            columns.append(column if column.type == field.type else column.cast(field.type))
+            columns.append(column if column.type == field.type else _widened(column, field))
         elif partition.get(field.name) is not None:
             columns.append(pa.repeat(partition[field.name], rows.num_rows).cast(field.type))
         else:

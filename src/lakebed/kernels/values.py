@@ -1,4 +1,4 @@
-"""Text to typed values, slowly and exactly: what the fast reader refuses comes here, one distinct value at a time."""
+"""Text to typed values: at the speed of pyarrow's casts where they can be trusted, else exactly, by distinct value."""
 
 import json
 import re
@@ -14,6 +14,9 @@ import pyarrow.compute as pc
 # Holds any sum of decimal(38) values, which the default of 28 digits would round; Inexact is a trap, not a guess.
 EXACT = Context(prec=400, Emin=-100_000, Emax=100_000, traps=[InvalidOperation, DivisionByZero, Overflow, Inexact])
 
+# Sums and refusals are made at this scale, whatever narrower one the table has.
+FULL_SCALE = 18
+
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
 _MOMENT = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d)(?:[T ](?P<time>\d\d:\d\d(?::\d\d)?)(?:\.(?P<fraction>\d+))?)?"
@@ -26,14 +29,111 @@ _MOMENT = re.compile(
 class Parsed:
     """The values of a column, NULL where the text did not parse; `bad` has the positions of those."""
 
-    values: pa.Array
+    values: pa.ChunkedArray
     bad: list[int]
 
 
-def parse(texts: pa.Array, wanted: pa.DataType) -> Parsed:
-    """Every text as a value of the wanted type. NULL stays NULL, and only NULL becomes NULL without being named bad."""
+def typed(read: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
+    """A column of text, or of bytes where some are not UTF-8, as the wanted type. NULL stays NULL."""
+    if pa.types.is_binary(read.type):
+        texts, undecodable = _decoded(read)
+        parsed = typed(texts, wanted)
+        return Parsed(parsed.values, sorted({*undecodable, *parsed.bad})) if undecodable else parsed
+    fast = _cast(read, wanted)
+    return parse(read, wanted) if fast is None else Parsed(fast, [])
+
+
+def exact_type(wanted: pa.DataType) -> pa.DataType:
+    """The type in which values are read: decimals with all their digits, before any rounding."""
+    if pa.types.is_decimal(wanted):
+        return pa.decimal128(38, max(FULL_SCALE, wanted.scale))
+    return wanted
+
+
+def checked(parsed: Parsed, wanted: pa.DataType) -> tuple[pa.ChunkedArray, dict[int, str]]:
+    """The values, and for each row that is bad what was expected: of its exact type, or of the table's narrower one."""
+    faults = {row: expectation(exact_type(wanted)) for row in parsed.bad}
+    if pa.types.is_decimal(wanted):
+        faults |= {row: expectation(wanted) for row in too_large(parsed.values, wanted)}
+    return parsed.values, faults
+
+
+def too_large(values: pa.ChunkedArray, wanted: pa.DataType) -> list[int]:
+    """The rows of a decimal column that the wanted decimal type cannot hold, even rounded to its scale."""
+    whole = wanted.precision - wanted.scale
+    if holds(values, whole - 1):
+        return []
+    limit = EXACT.subtract(Decimal(10) ** whole, Decimal((0, (5,), -wanted.scale - 1)))
+    beyond = pc.greater_equal(pc.abs(values).cast(pa.decimal256(76, 38)), pa.scalar(limit, pa.decimal256(76, 38)))
+    rows: list[int] = pc.indices_nonzero(pc.fill_null(beyond, False)).to_pylist()
+    return rows
+
+
+def holds(values: pa.ChunkedArray, whole: int) -> bool:
+    """No value has more than `whole` digits before the point.
+
+    pyarrow 26 does not notice when a cast to a larger scale wraps around: whoever casts decimals asks this first.
+    """
+    bounds = pc.min_max(values).as_py()
+    return bounds["max"] is None or max(-bounds["min"], bounds["max"]).adjusted() < whole
+
+
+def _cast(texts: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray | None:
+    """pyarrow's own cast, or None where it fails or cannot be trusted."""
+    if texts.type == wanted:
+        return texts
+    if pa.types.is_nested(wanted) or (pa.types.is_decimal(wanted) and not _castable(texts, wanted)):
+        return None
+    # pyarrow wants to know beforehand whether times have a zone.
+    steps = [pa.timestamp(wanted.unit, "UTC"), wanted] if pa.types.is_timestamp(wanted) else [wanted]
+    for step in steps:
+        try:
+            return texts.cast(step).cast(wanted)
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def _castable(texts: pa.ChunkedArray, wanted: pa.DataType) -> bool:
+    """No text writes a number too large for the type: pyarrow 26 lets some wrap around (4E+20 becomes 5.97E+19).
+
+    A text of no more letters than the type has whole digits cannot, unless it has a positive exponent.
+    """
+    whole = wanted.precision - wanted.scale
+    longest = pc.max(pc.binary_length(texts)).as_py()
+    if longest is None:
+        return True
+    if longest <= whole and not any(_grows(chunk.buffers()[2]) for chunk in texts.chunks):
+        return True
+    plain = rf"^[+-]?[0-9]{{0,{whole}}}(\.[0-9]*)?([eE]-[0-9]{{1,3}})?$"
+    return bool(pc.all(pc.match_substring_regex(texts, plain)).as_py())
+
+
+def _grows(data: pa.Buffer | None) -> bool:
+    """The texts in this buffer have an exponent that is not negative."""
+    if data is None:
+        return False
+    letters = data.to_pybytes()
+    return any(letter in letters and letters.count(letter) != letters.count(letter + b"-") for letter in (b"E", b"e"))
+
+
+def _decoded(read: pa.ChunkedArray) -> tuple[pa.ChunkedArray, list[int]]:
+    """The bytes as text, NULL and named where they are not UTF-8. An empty value is NULL here too."""
+    texts: list[str | None] = []
+    undecodable: list[int] = []
+    for row, value in enumerate(read.to_pylist()):
+        try:
+            texts.append(value.decode("utf-8") if value else None)
+        except UnicodeDecodeError:
+            texts.append(None)
+            undecodable.append(row)
+    return pa.chunked_array([pa.array(texts, pa.string())]), undecodable
+
+
+def parse(texts: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
+    """Every text as a value of the wanted type, slowly; only what is named bad becomes NULL."""
     one = _parser(wanted)
-    encoded = pc.dictionary_encode(texts)
+    encoded = pc.dictionary_encode(texts.combine_chunks())
     good: list[Any] = []
     bad: list[bool] = []
     for text in encoded.dictionary.to_pylist():
@@ -43,7 +143,7 @@ def parse(texts: pa.Array, wanted: pa.DataType) -> Parsed:
         except ValueError:
             good.append(None)
             bad.append(True)
-    values = pa.array(good, type=wanted).take(encoded.indices)
+    values = pa.chunked_array([pa.array(good, type=wanted).take(encoded.indices)])
     if not any(bad):
         return Parsed(values, [])
     marked = pc.fill_null(pa.array(bad).take(encoded.indices), False)

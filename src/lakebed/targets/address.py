@@ -1,5 +1,6 @@
 """How users write a target: a place, or one table in it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -64,8 +65,17 @@ class Address:
         return f"{self.kind}:{self.place}{'#' if self.kind == 'duckdb' else '.'}{self.table}"
 
 
-def open_target(address: Address | str, *, workdir: Path, storage: Storage | None = None) -> Target:
-    """The table at an address, which need not exist yet. Only the modules of its own kind are imported."""
+def open_target(
+    address: Address | str,
+    *,
+    workdir: Path,
+    storage: Storage | None = None,
+    catalogs: Mapping[str, Mapping[str, str]] | None = None,
+) -> Target:
+    """The table at an address, which need not exist yet. Only the modules of its own kind are imported.
+
+    `catalogs` are the Iceberg catalogs of the settings; `lakebed` is SQLite in the work directory unless it is set.
+    """
     if isinstance(address, str):
         address = Address.parse(address)
     if address.kind == "parquet":
@@ -79,7 +89,19 @@ def open_target(address: Address | str, *, workdir: Path, storage: Storage | Non
         from lakebed.targets.duckdb import DuckDBTarget
 
         return DuckDBTarget(absolute(address.place), address.table, storage=storage)
-    raise ConfigError(f"{address}: there is no Iceberg target yet")
+    try:
+        from lakebed.targets.iceberg import IcebergTarget
+        from lakebed.targets.iceberg_catalog import DEFAULT_CATALOG, CatalogSettings
+    except ModuleNotFoundError as missing:
+        raise ConfigError(
+            f"{address} needs {missing.name}, which is not installed", remedy="pip install 'lakebed[iceberg]'"
+        ) from missing
+    catalog = CatalogSettings.for_workdir(
+        workdir,
+        properties=(catalogs or {}).get(DEFAULT_CATALOG),
+        storage=None if storage is None else storage.settings,
+    )
+    return IcebergTarget(address.place, address.table, catalog)
 
 
 def _parquet(text: str, rest: str) -> Address:

@@ -15,7 +15,6 @@ replaced, never removed first; deletions come last.
 import contextlib
 import json
 import os
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -27,6 +26,11 @@ from lakebed.errors import AlreadyExists, Changed, ConcurrentModification, NotFo
 from lakebed.storage import Entry, Storage, is_local, join, local_path, sync_folder
 from lakebed.targets.lock import WAIT_SECONDS, exclusive
 from lakebed.targets.staging import StagingArea
+
+try:  # twenty times as fast; not built for every machine
+    from isal.isal_zlib import crc32
+except ImportError:
+    from zlib import crc32
 
 FORMAT = 1
 THREADS = 16
@@ -218,6 +222,8 @@ class Journal:
         waiting = list(record.puts)
         if after_crash:
             waiting = [put for put in record.puts if self._still_staged(folder, put)]
+        if self._local:
+            self._hold(record)
         self._each(waiting, lambda put: self._put(folder, put))
         if self._local:
             self._sync_dataset(put.final for put in record.puts)
@@ -252,6 +258,20 @@ class Journal:
                 remedy="Restore it from a backup; nothing else of the dataset was touched.",
             )
         return True
+
+    def _hold(self, record: Record) -> None:
+        """Links the files that go into the staging, so that freeing their blocks takes no time between the renames.
+
+        A large file takes ten milliseconds to free and a rename a tenth of one: that is how long plain readers can meet
+        old and new files together.
+        """
+        held = local_path(join(self.folder, record.id, "old"))
+        held.mkdir(parents=True, exist_ok=True)
+        leaving = [put.final for put in record.puts] + [delete.path for delete in record.deletes]
+        for number, path in enumerate(leaving):
+            # Not there, linked before the crash, or a file system without links: it only takes longer then.
+            with contextlib.suppress(OSError):
+                os.link(local_path(join(self.dataset, path)), held / str(number))
 
     def _put(self, folder: str, put: Put) -> None:
         self._storage.move(join(folder, put.staged), join(self.dataset, put.final))
@@ -314,7 +334,7 @@ def _sync_and_sum(path: Path) -> tuple[int, str]:
             os.fsync(handle.fileno())
             while chunk := handle.read(CHUNK_BYTES):
                 size += len(chunk)
-                checksum = zlib.crc32(chunk, checksum)
+                checksum = crc32(chunk, checksum)
     except FileNotFoundError:
         raise NotFound(f"there is nothing at {path}", uri=str(path)) from None
     return size, f"crc32:{checksum:08x}"

@@ -18,6 +18,7 @@ from lakebed.schema.types import Schema, Text, fold
 from lakebed.storage import Storage, absolute, is_local, join, local_path
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
 from lakebed.targets.files import Footer, data_file, match, read_footers, with_bounds
+from lakebed.targets.footer_cache import FooterCache
 from lakebed.targets.hive import is_data_file, partition_folder, partition_of
 from lakebed.targets.journal import Checkpoint, Delete, Journal, Put, fingerprint, no_checkpoint
 from lakebed.targets.lock import WAIT_SECONDS
@@ -28,6 +29,8 @@ from lakebed.targets.union import union_schema
 RULES = FormatRules(coarsest_time_unit="ms", null_type=False)
 # Statistics of every column of every file would be slow to turn into Python values where both are many.
 ALL_BOUNDS_UP_TO = 20_000
+# From this many files on, what footers said is kept beside the dataset for the next process.
+CACHE_FROM = 200
 # A file without rows that holds the schema, where no other file does.
 CARRIER_PREFIX = "schema-"
 
@@ -47,6 +50,7 @@ class ParquetTarget:
         self._storage = storage or Storage()
         self._journal = Journal(self._root, self._storage, checkpoint=checkpoint, wait_seconds=wait_seconds)
         self._footers: dict[tuple[str, str], Footer] = {}
+        self._cache = FooterCache(join(self._journal.folder, "footers.json"), self._root, self._storage)
         if is_local(self._root) and local_path(self._root).is_file():
             raise TargetError(f"{self._root} is a file", remedy="A Parquet table is a folder: move the file into one.")
 
@@ -122,8 +126,11 @@ class ParquetTarget:
         leaving = [*change.remove, *carriers]
         puts, deletes = self._operations(staging, adds, leaving)
         self._journal.commit(staging.id, puts, deletes, verify=lambda: self._verify(state))
+        now = self._journal.steady(self._list)
+        if len(now) >= CACHE_FROM:
+            self._cache.save(self._known(now))
         return Commit(
-            version=self._journal.steady(lambda: _version(self._list())),
+            version=_version(now),
             rows=state.rows - sum(file.rows for file in change.remove) + sum(file.rows for file in change.add),
             files_added=len(change.add),
             files_removed=len(change.remove),
@@ -187,6 +194,9 @@ class ParquetTarget:
     def _known(self, files: Sequence[DataFile]) -> list[Footer]:
         """The footers of these files; those read before are not read again unless the file has changed."""
         unknown = [file for file in files if (file.uri, file.fingerprint) not in self._footers]
+        if len(unknown) >= CACHE_FROM:
+            self._footers |= self._cache.load(unknown)
+            unknown = [file for file in unknown if (file.uri, file.fingerprint) not in self._footers]
         if unknown:
             first = read_footers(unknown[:1], self._storage, columns=())
             few = len(unknown) * len(first[0].schema.names) <= ALL_BOUNDS_UP_TO
@@ -253,11 +263,11 @@ class ParquetTarget:
         return puts, deletes
 
     def _dataset(self, files: Sequence[DataFile], state: TableState) -> pads.FileSystemDataset:
-        fs, _ = filesystem(self._root, self._storage.settings.to_dict())
+        fs, base = filesystem(self._root, self._storage.settings.to_dict())
         parquet = pads.ParquetFileFormat()
         fragments = [
             parquet.make_fragment(
-                filesystem(file.uri, self._storage.settings.to_dict())[1],
+                base + file.uri.removeprefix(self._root),
                 fs,
                 partition_expression=_partition_expression(file, state.partition_by),
             )

@@ -1,87 +1,70 @@
-"""Spark DataFrames as sources of a merge: their schema, their deduplication, and staging them as Parquet."""
+"""A planned read as a Spark DataFrame: lazy, without jars, the DataFrame API only.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeGuard
+Where files can be read by name on disks that Spark sees, its own Parquet reader does it; else workers read them with
+pyarrow. One branch per partition, each with the partition's value as a literal, lets Spark drop the branches that a
+filter excludes before it opens a file.
+"""
 
-import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Window
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, MapType, StructType
 
-from lakebed.engines.spark.tasks import reason
-from lakebed.errors import DatasetMergeError
-from lakebed.kernels.merge_tasks import PART_FACTS, StageRows, frozen_settings
-from lakebed.merge.validate import Unified
-from lakebed.schema.arrow import to_arrow_schema
-from lakebed.schema.spark import from_spark_json, quote_identifier
-from lakebed.storage import join
+from lakebed.engines.spark.shipping import ship_kernels
+from lakebed.kernels.scan import Scan, ScanInput
+from lakebed.schema.spark import quote_identifier, to_spark_ddl
+from lakebed.schema.types import Text, fold
+from lakebed.storage import is_local
+from lakebed.targets.scan import ScanFile, ScanPlan
 
-
-@dataclass(frozen=True)
-class Part:
-    """A staged part: its rows, and how often each key column is NULL in it."""
-
-    uri: str
-    rows: int
-    nulls: tuple[int, ...]
+# Beyond this, planning the branches costs more than they save.
+MAX_BRANCHES = 96
 
 
-def is_dataframe(source: object) -> TypeGuard[DataFrame]:
-    """A DataFrame of classic Spark or of Spark Connect."""
-    return type(source).__module__.startswith("pyspark.sql") and type(source).__name__ == "DataFrame"
+def frame(spark: SparkSession, plan: ScanPlan, storage: Mapping[str, object]) -> DataFrame:
+    """The rows of the planned files, in the plan's schema."""
+    if not plan.files:
+        return spark.createDataFrame([], schema=to_spark_ddl(plan.schema))
+    branches = [_branch(spark, part, values, storage) for part, values in _branches(plan)]
+    return reduce(lambda one, other: one.unionByName(other), branches)
 
 
-def schema_of(frame: DataFrame) -> pa.Schema:
-    """The frame's columns; no job runs."""
-    return to_arrow_schema(from_spark_json(frame.schema.json()))
+def _branches(plan: ScanPlan) -> Iterator[tuple[ScanPlan, dict[str, str | None]]]:
+    """The plan by partitions: each part with the values that all its rows have."""
+    columns = [name for name in plan.partition_by if name in plan.schema and isinstance(plan.schema[name].type, Text)]
+    groups: dict[tuple[str | None, ...], list[ScanFile]] = {}
+    for file in plan.files:
+        if not all(name in file.partition for name in columns):
+            # Written under another partitioning: such a file may hold any values.
+            columns = []
+            break
+        groups.setdefault(tuple(file.partition[name] for name in columns), []).append(file)
+    if not columns or len(groups) > MAX_BRANCHES:
+        yield plan, {}
+        return
+    for values, files in groups.items():
+        yield replace(plan, files=tuple(files)), dict(zip(columns, values, strict=True))
 
 
-def staged_frame(
-    frame: DataFrame, unified: Unified, schema: pa.Schema, folder: str, settings: Mapping[str, object]
-) -> list[Part]:
-    """Computes the frame once and writes it as Parquet parts in the table's names and types."""
-    spec = unified.spec
-    # Names of our own: Spark resolves `a.b` as a field in more places than its API lets us quote.
-    own = {column: f"c{place}" for place, column in enumerate(unified.delivered)}
-    rows = frame.select(
-        *(F.col(quote_identifier(name)).alias(own[column]) for column, name in unified.delivered.items())
+def _branch(
+    spark: SparkSession, plan: ScanPlan, values: dict[str, str | None], storage: Mapping[str, object]
+) -> DataFrame:
+    on_disk = all(is_local(file.uri) for file in plan.files)
+    if on_disk and plan.readable_by_name and (values or not plan.partition_in_path):
+        rows = spark.read.schema(to_spark_ddl(plan.schema)).parquet(*(file.uri for file in plan.files))
+    else:
+        rows = _read_by_workers(spark, plan, storage)
+    literals = {fold(name): F.lit(value).cast("string").alias(name) for name, value in values.items()}
+    return rows.select(
+        *(literals.get(fold(column.name), F.col(quote_identifier(column.name))) for column in plan.schema)
     )
-    if spec.strategy == "deduplicate":
-        keys, order = [own[key] for key in spec.keys], [own[name] for name in spec.dedup_order_by]
-        rows = rows.transform(lambda given: _deduplicated(given, keys, order))
-    stage = StageRows(folder, schema, spec.keys, frozen_settings(settings))
-    try:
-        facts = rows.mapInArrow(stage.write, PART_FACTS).toArrow().to_pylist()
-    except PySparkException as error:
-        raise DatasetMergeError(
-            f"Spark could not compute the source: {reason(error)}",
-            kind="ENGINE_FAILED",
-            remedy="The target is as it was.",
-            strategy=spec.strategy,
-            key_columns=spec.keys,
-            operation="merge",
-        ) from error
-    return [Part(join(folder, fact["path"]), fact["rows"], tuple(fact["nulls"])) for fact in facts]
 
 
-def _deduplicated(rows: DataFrame, keys: Sequence[str], order_by: Sequence[str]) -> DataFrame:
-    """Of each key the highest rows, equal ones once; rows that tie and differ remain, to be refused."""
-    names = rows.columns
-    if order_by:
-        window = Window.partitionBy(*keys).orderBy(*(F.col(name).desc_nulls_last() for name in order_by))
-        rows = rows.select("*", F.rank().over(window).alias("rank")).where("rank = 1").select(*names)
-    # Spark groups by everything but maps, so those are compared by their text.
-    texts = {field.name: f"text_{field.name}" for field in rows.schema if _has_map(field.dataType)}
-    compared = rows.select("*", *(F.to_json(F.struct(name)).alias(text) for name, text in texts.items()))
-    return compared.dropDuplicates([texts.get(name, name) for name in names]).select(*names)
-
-
-def _has_map(kind: DataType) -> bool:
-    if isinstance(kind, MapType):
-        return True
-    if isinstance(kind, StructType):
-        return any(_has_map(field.dataType) for field in kind)
-    element = getattr(kind, "elementType", None)
-    return element is not None and _has_map(element)
+def _read_by_workers(spark: SparkSession, plan: ScanPlan, storage: Mapping[str, object]) -> DataFrame:
+    ship_kernels(spark)
+    files = tuple(ScanInput(file.uri, dict(file.partition), file.deletes) for file in plan.files)
+    scan = Scan(files, plan.physical, plan.by_field_id, storage)
+    tasks = spark.range(0, len(files), 1, len(files))
+    return tasks.mapInArrow(scan, to_spark_ddl(plan.schema))  # type: ignore[arg-type]

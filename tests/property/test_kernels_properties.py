@@ -1,0 +1,100 @@
+"""Whatever the text, reading it keeps every value and every digit."""
+
+import csv
+import io
+import tempfile
+from decimal import Decimal
+from pathlib import Path
+from unittest.mock import patch
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lakebed.errors import BadValue
+from lakebed.kernels import blocks
+from lakebed.kernels.convert import convert
+from lakebed.kernels.job import Conversion, Facts, Input, Place
+from lakebed.kernels.values import EXACT as CONTEXT
+
+EXACT = pa.decimal128(38, 18)
+
+
+def load(data: bytes, schema: pa.Schema, *, block_bytes: int = 8 << 20) -> tuple[Facts, pa.Table]:
+    with tempfile.TemporaryDirectory() as name, patch.object(blocks, "BLOCK_BYTES", block_bytes):
+        folder = Path(name)
+        (folder / "in.csv").write_bytes(data)
+        place = Place(str(folder / "out"), schema, {})
+        columns = tuple((column, column) for column in schema.names)
+        conversion = Conversion(place=place, columns=columns, constants={}, partition={})
+        facts = convert(conversion, Input(str(folder / "in.csv"), "in.csv", "csv", "none"), "0")
+        tables = [pq.read_table(folder / "out" / output.path) for output in facts.outputs]
+        return facts, pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+@st.composite
+def numbers(draw: st.DrawFn) -> str:
+    """A number in any notation that a CSV may hold, whether or not it fits."""
+    whole = draw(st.text("0123456789", max_size=24))
+    decimals = draw(st.text("0123456789", max_size=24))
+    point = "." if decimals or draw(st.booleans()) else ""
+    if not whole and not decimals:
+        whole = "0"
+    exponent = draw(st.one_of(st.just(""), st.integers(-30, 30).map(lambda n: f"{draw(st.sampled_from('eE'))}{n:+d}")))
+    return draw(st.sampled_from(["", "-", "+"])) + whole + point + decimals + exponent
+
+
+def fits(number: Decimal) -> bool:
+    scaled = number.scaleb(18, CONTEXT)
+    return scaled == scaled.to_integral_value() and abs(scaled) < 10**38
+
+
+@given(st.lists(numbers(), min_size=1, max_size=8))
+@settings(max_examples=300, deadline=None)
+def test_numbers_are_exact_or_refused(texts: list[str]) -> None:
+    schema = pa.schema([("cost", EXACT), ("n", pa.string())])
+    data = "cost,n\n" + "".join(f"{text},{n}\n" for n, text in enumerate(texts))
+    expected = [Decimal(text) for text in texts]
+    unfit = [n for n, number in enumerate(expected) if not fits(number)]
+    if not unfit:
+        facts, table = load(data.encode(), schema)
+        assert table.column("cost").to_pylist() == expected
+        total = Decimal(0)
+        for number in expected:
+            total = CONTEXT.add(total, number)
+        assert facts.sums["cost"] == total
+        return
+    with pytest.raises(BadValue) as refused:
+        load(data.encode(), schema)
+    assert (refused.value.line, refused.value.value) == (unfit[0] + 2, texts[unfit[0]])
+
+
+# Everything but what CSV cannot carry: NUL, and lone carriage returns, which are line ends to every reader.
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=12) | st.sampled_from(
+    ['"', '""', "\n", ",", "a\nb", 'x"y', "\n\n", " ", "NULL", "é", "\u2028", "x" * 60]
+)
+
+
+@given(
+    rows=st.lists(st.tuples(texts, texts, texts), max_size=12),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    block_bytes=st.integers(1, 64),
+    bom=st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+def test_text_comes_back_as_it_was_written(
+    rows: list[tuple[str, str, str]], line_end: str, quoting: int, block_bytes: int, bom: bool
+) -> None:
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator=line_end, quoting=quoting)  # type: ignore[arg-type]
+    writer.writerow(("a", 'b "quoted"', "c\nd"))
+    writer.writerows(rows)
+    data = buffer.getvalue().encode("utf-8-sig" if bom else "utf-8")
+    schema = pa.schema([("a", pa.string()), ('b "quoted"', pa.string()), ("c\nd", pa.string())])
+    facts, table = load(data, schema, block_bytes=block_bytes)
+    assert facts.rows == len(rows)
+    columns = [column.to_pylist() for column in table.columns]
+    assert list(zip(*columns, strict=True)) == [tuple(value or None for value in row) for row in rows]
