@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "history": "lakebed.cli.history",
     "rollback": "lakebed.cli.rollback",
     "sweep": "lakebed.cli.sweep",
+    "merge": "lakebed.cli.merge",
     "doctor": "lakebed.cli.doctor",
 }
 
