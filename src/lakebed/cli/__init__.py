@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "status": "lakebed.cli.status",
     "reconcile": "lakebed.cli.reconcile",
     "lineage": "lakebed.cli.lineage",
+    "merge": "lakebed.cli.merge",
     "evolve": "lakebed.cli.evolve",
     "history": "lakebed.cli.history",
     "rollback": "lakebed.cli.rollback",
