@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Literal, TypeAlias
 
+from lakebed.config import load_settings
 from lakebed.engines.merge import CheckedSource, Matches, MergeEngine, MergeJob, MergeSource
 from lakebed.errors import (
     ConcurrentModification,
@@ -28,7 +28,7 @@ from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.types import Schema, fold
 from lakebed.storage import Storage
 from lakebed.targets.address import Address, open_target
-from lakebed.targets.base import Change, MergesRows, RowMerge, TableState, Target
+from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.files import with_bounds
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def merge(
         dedup_order_by=dedup_order_by,
         partition_columns=partition_columns,
     )
-    storage = storage or Storage()
+    storage = storage or Storage(load_settings().storage.settings())
     chosen = choose_engine(engine, source, use_merge)
     table = _open(target, workdir, storage)
     with chosen.open(source, storage.settings.to_dict()) as rows:
@@ -143,6 +143,8 @@ class _Run:
         return self._commit(state, plan)
 
     def _state(self) -> TableState:
+        if isinstance(self.target, Settles) and not self.dry_run and self.target.settle():
+            log.info("files of %s that other writers had covered were written anew first", self.target.address)
         try:
             return self.target.state()
         except SchemaError as error:
@@ -304,8 +306,9 @@ def _properties(plan: MergePlan) -> dict[str, str]:
 def _open(target: str | os.PathLike[str] | Target, workdir: str | os.PathLike[str] | None, storage: Storage) -> Target:
     if not isinstance(target, str | os.PathLike):
         return target
-    folder = Path(workdir or os.environ.get("LAKEBED_WORKDIR") or ".lakebed")
-    return open_target(Address.parse(os.fspath(target), bare_path=True), workdir=folder, storage=storage)
+    settings = load_settings({"workdir": None if workdir is None else os.fspath(workdir)})
+    address = Address.parse(os.fspath(target), bare_path=True)
+    return open_target(address, workdir=settings.workdir_path, storage=storage, catalogs=settings.catalog)
 
 
 def _is_spark(source: object) -> bool:
