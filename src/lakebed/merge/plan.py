@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from lakebed.errors import DatasetMergeError
 from lakebed.merge.prune import worth_repacking
 from lakebed.merge.spec import MergeSpec
 from lakebed.merge.validate import Unified
@@ -148,6 +149,13 @@ def plan_merge(
 ) -> MergePlan:
     """What the merge will do to each file. `rewrite_all`: a changed type must be written anew everywhere."""
     does = unified.spec.effects
+    if strange := matches.rows.keys() - {file.uri for file in files}:
+        # An engine that names files otherwise than the target would leave their rows as they were, and count them.
+        raise DatasetMergeError(
+            f"the engine matched rows of {min(strange)}, which is not a file of the table",
+            kind="ENGINE_FAILED",
+            remedy="Nothing was changed. Please report this with the table's address.",
+        )
     before = sum(file.rows for file in files)
     matched = sum(matches.rows.values())
     if does.delete_matched:
