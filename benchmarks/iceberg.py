@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.io.pyarrow import parquet_file_to_data_file
-
 from cur_data import columns as cur_columns
 from cur_data import make
+from pyiceberg.io.pyarrow import parquet_file_to_data_file
+
 from lakebed.engines.arrow.engine import ArrowEngine
 from lakebed.engines.base import ConvertJob
 from lakebed.model import DELIVERY, PERIOD, RESERVED_COLUMNS, Slice, SourceFile, WrittenFile

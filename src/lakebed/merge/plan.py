@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from lakebed.errors import DatasetMergeError
+from lakebed.errors import EngineError
 from lakebed.merge.prune import worth_repacking
 from lakebed.merge.spec import MergeSpec
 from lakebed.merge.validate import Unified
@@ -149,13 +149,6 @@ def plan_merge(
 ) -> MergePlan:
     """What the merge will do to each file. `rewrite_all`: a changed type must be written anew everywhere."""
     does = unified.spec.effects
-    if strange := matches.rows.keys() - {file.uri for file in files}:
-        # An engine that names files otherwise than the target would leave their rows as they were, and count them.
-        raise DatasetMergeError(
-            f"the engine matched rows of {min(strange)}, which is not a file of the table",
-            kind="ENGINE_FAILED",
-            remedy="Nothing was changed. Please report this with the table's address.",
-        )
     before = sum(file.rows for file in files)
     matched = sum(matches.rows.values())
     if does.delete_matched:
@@ -166,6 +159,9 @@ def plan_merge(
             updated=matched if does.update_matched else 0,
             deleted=before - matched if does.delete_unmatched else 0,
         )
+    if strangers := matches.rows.keys() - {file.uri for file in files}:
+        # Counting rows of a file that is not rewritten would report an update that never happened.
+        raise EngineError(f"the engine found rows in {min(strangers)}, which is no file of the table by that name")
     rewrite, drop, keep = [], [], []
     for file in files:
         rows = matches.rows.get(file.uri, 0)

@@ -35,7 +35,7 @@ from pyiceberg.utils.truncate import truncate_upper_bound_binary_string, truncat
 
 from lakebed.errors import TargetError
 from lakebed.model import RESERVED_COLUMNS, Bounds, DataFile, WrittenFile
-from lakebed.storage import is_local, join, local_path
+from lakebed.storage import join
 
 FIELD_ID = b"PARQUET:field_id"
 
@@ -306,9 +306,12 @@ def _value(kind: Any, encoded: bytes | None) -> object | None:
     return result
 
 
-def address(path: str) -> str:
-    """A file as our plans address it: local ones by their plain path, as every engine names them again."""
-    return str(local_path(path)) if is_local(path) else path
+def plain_path(location: str) -> str:
+    """A place as the rest of Lakebed writes it: engines name local files by their path alone.
+
+    Iceberg writes `file://` before a path and escapes nothing in it.
+    """
+    return location.removeprefix("file://")
 
 
 def data_file(
@@ -321,7 +324,7 @@ def data_file(
         if (name := schema.find_column_name(field.source_id)) is not None and str(field.transform) == "identity"
     }
     return DataFile(
-        uri=address(file.file_path),
+        uri=plain_path(file.file_path),
         rows=file.record_count,
         size_bytes=file.file_size_in_bytes,
         partition=partition,
