@@ -28,7 +28,7 @@ from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.types import Schema, fold
 from lakebed.storage import Storage
 from lakebed.targets.address import Address, open_target
-from lakebed.targets.base import Change, MergesRows, RowMerge, TableState, Target
+from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.files import with_bounds
 
 log = logging.getLogger(__name__)
@@ -144,6 +144,8 @@ class _Run:
         return self._commit(state, plan)
 
     def _state(self) -> TableState:
+        if isinstance(self.target, Settles) and not self.dry_run and self.target.settle():
+            log.info("files of %s that other writers had covered were written anew first", self.target.address)
         try:
             return self.target.state()
         except SchemaError as error:
@@ -306,7 +308,7 @@ def _open(target: str | os.PathLike[str] | Target, settings: Settings, storage: 
     if not isinstance(target, str | os.PathLike):
         return target
     address = Address.parse(os.fspath(target), bare_path=True)
-    return open_target(address, workdir=settings.workdir_path, storage=storage)
+    return open_target(address, workdir=settings.workdir_path, storage=storage, catalogs=settings.catalog)
 
 
 def _is_spark(source: object) -> bool:

@@ -14,6 +14,7 @@ from pyiceberg.exceptions import (
     CommitFailedException,
     NamespaceAlreadyExistsError,
     TableAlreadyExistsError,
+    ValidationException,
 )
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
@@ -104,7 +105,7 @@ class IcebergTarget:
             table = self.existing_table()
             require_writable(table)
             self._require_unmoved(table, state)
-            if settled := settle(table):
+            if settled := self._settle(table):
                 raise ConcurrentModification(
                     f"another writer had deleted rows or renamed columns of {self.name}: {settled} of its files were "
                     "written anew, which changes no row",
@@ -115,6 +116,18 @@ class IcebergTarget:
         if is_local(folder):
             local_path(folder).mkdir(parents=True, exist_ok=True)
         return Staging(identifier, folder, physical_schema(schema), partitions)
+
+    def settle(self) -> int:
+        """Writes files anew that other writers covered with deletes or renamed columns; returns how many."""
+        table = self.table()
+        return 0 if table is None else self._settle(table)
+
+    def _settle(self, table: Table) -> int:
+        with self.settings.speaking():
+            try:
+                return settle(table)
+            except (CommitFailedException, ValidationException) as refused:
+                raise ConcurrentModification(f"{self.name} was changed by another commit: {refused}") from refused
 
     def _stage_creation(self, identifier: str, evolution: EvolutionPlan, partition_by: tuple[str, ...]) -> Table:
         schema = new_table_schema(evolution.final)
