@@ -131,10 +131,15 @@ def load(row: _Row) -> LoadRecord:
     )
 
 
+# Keys hold no NULL, and rows that name no currency are not the sum over all.
+_OVER_ALL, _NO_CURRENCY = "", "(none)"
+_CURRENCIES = {_OVER_ALL: None, _NO_CURRENCY: ""}
+
+
 def of_sum(one: SumRecord) -> dict[str, object]:
     return {
         "column_name": one.column,
-        "currency": one.currency or "",
+        "currency": _OVER_ALL if one.currency is None else one.currency or _NO_CURRENCY,
         "source_sum": format(one.source, "f"),
         "table_sum": format(one.table, "f"),
         "rounded": format(one.rounded, "f"),
@@ -145,7 +150,7 @@ def of_sum(one: SumRecord) -> dict[str, object]:
 def sum_record(row: _Row) -> SumRecord:
     return SumRecord(
         column=row.column_name,
-        currency=row.currency or None,
+        currency=_CURRENCIES.get(row.currency, row.currency),
         source=Decimal(row.source_sum),
         table=Decimal(row.table_sum),
         rounded=Decimal(row.rounded),
