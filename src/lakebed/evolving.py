@@ -10,6 +10,8 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakebed.config import load_settings
+from lakebed.engines.arrow.engine import ArrowEngine
 from lakebed.errors import ConcurrentModification, ConfigError, SchemaError
 from lakebed.loading import schema_changes
 from lakebed.reading import open_table
@@ -18,7 +20,7 @@ from lakebed.schema.duckdb import from_duckdb
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.spark import from_spark, from_spark_ddl
 from lakebed.schema.types import Column, DataType, Schema
-from lakebed.targets.base import Change, Target
+from lakebed.targets.base import Change, TableState, Target
 from lakebed.workspace import Workspace
 
 # The ways in which somebody can say what the incoming columns are.
@@ -64,14 +66,25 @@ def apply(target: Target, incoming: Callable[[Schema], Schema], policy: Policy) 
         if not plan.changes_schema:
             return plan, state.version
         try:
-            staging = target.stage(state, plan)
-            return plan, target.commit(state, staging, Change(plan)).version
+            return plan, _commit(target, state, plan)
         except ConcurrentModification:
             if attempt == ATTEMPTS:
                 raise
             pause = min(LONGEST_PAUSE_SECONDS, 0.05 * 2**attempt)
             time.sleep(random.uniform(pause / 2, pause))
     raise AssertionError("unreachable")
+
+
+def _commit(target: Target, state: TableState, plan: EvolutionPlan) -> str:
+    staging = target.stage(state, plan)
+    try:
+        # Plain Parquet has no place but its files for a type: those with the narrower one are written anew.
+        narrow = target.files_to_widen(state, plan)
+        rewritten = ArrowEngine(load_settings().storage.settings()).rewrite(narrow, staging) if narrow else ()
+        return target.commit(state, staging, Change(plan, rewritten, narrow)).version
+    except BaseException:
+        target.abandon(staging)
+        raise
 
 
 def _plan(target: Target, incoming: Callable[[Schema], Schema], policy: Policy) -> EvolutionPlan:

@@ -12,10 +12,11 @@ from lakebed.config import load_settings
 from lakebed.errors import NotFound
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.types import Schema
-from lakebed.storage import Storage, StorageSettings
-from lakebed.targets.address import Address, open_target
+from lakebed.storage import StorageSettings
+from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.targets.scan import ScanFile, Scannable, ScanPlan
+from lakebed.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,10 +49,8 @@ def read(
 
 def open_table(target: str, *, workdir: str | Path | None = None) -> Target:
     """The table at an address, with the settings that hold here."""
-    settings = load_settings({"workdir": None if workdir is None else str(workdir)})
-    storage = Storage(settings.storage.settings())
-    address = Address.parse(target, bare_path=True)
-    return open_target(address, workdir=settings.workdir_path, storage=storage, catalogs=settings.catalog)
+    workspace = Workspace.open({"workdir": None if workdir is None else str(workdir)})
+    return workspace.target(Address.parse(target, bare_path=True))
 
 
 def frame(
@@ -62,7 +61,7 @@ def frame(
         rows = target.read(columns)
         table = rows if isinstance(rows, pa.Table) else rows.to_table()
         return spark.createDataFrame(table)
-    from lakebed.engines.spark.frames import frame as planned_frame
+    from lakebed.engines.spark.scan import frame as planned_frame
 
     return planned_frame(spark, _selected(_plan(target), columns), storage.to_dict())
 

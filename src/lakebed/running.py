@@ -22,7 +22,7 @@ from lakebed.source.header import with_columns
 from lakebed.source.stage import recheck
 from lakebed.staging import stage_delivery, tidy_staging
 from lakebed.state.ledger import Ledger
-from lakebed.targets.address import Address, open_target
+from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.workspace import Workspace
 
@@ -172,12 +172,7 @@ class Run:
 
     def _target(self, address: Address) -> Target:
         if address not in self._targets:
-            self._targets[address] = open_target(
-                address,
-                workdir=self._settings.workdir_path,
-                storage=self._workspace.storage,
-                catalogs=self._settings.catalog,
-            )
+            self._targets[address] = self._workspace.target(address)
         return self._targets[address]
 
     def _skipped(self, delivery: Delivery, target: Target, decision: Decision) -> DeliveryReport:

@@ -62,7 +62,9 @@ class _Reader:
             defined = self.ctes[node.fields["cteId"]]
             return [
                 (name, number, sources)
-                for (name, number), (_, _, sources) in zip(self._attributes(node.fields["output"]), defined, strict=True)
+                for (name, number), (_, _, sources) in zip(
+                    self._attributes(node.fields["output"]), defined, strict=True
+                )
             ]
         if kind == "UnionLoopRef":
             raise NotImplementedError(kind)

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 import sqlglot
 from pyspark.sql import SparkSession
+from spark_plan import plan_lineage
+from tpc_workload import workload
 
 import lakebed
 from lakebed.lineage.model import VALUE_ROLES
-from spark_plan import plan_lineage
-from tpc_workload import workload
 
 pytestmark = pytest.mark.spark
 

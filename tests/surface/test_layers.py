@@ -25,7 +25,8 @@ PROTOCOLS = ("targets.base", "engines.base")
 # Merging rewrites a target's files under that target's lock, so the merge engines know targets, and never the reverse.
 NEIGHBOURS = {("engines", "targets")}
 
-SPARK_OUTSIDE_ITS_ENGINE = frozenset({"lineage.imports"})
+# They hand a table to, or take a schema from, a session that the caller brings.
+SPARK_OUTSIDE_ITS_ENGINE = frozenset({"lineage.imports", "reading"})
 WORKERS_MAY_IMPORT = frozenset({"pyarrow", "isal"})
 
 

@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "history": "lakebed.cli.history",
     "rollback": "lakebed.cli.rollback",
     "sweep": "lakebed.cli.sweep",
+    "lineage": "lakebed.cli.lineage",
     "doctor": "lakebed.cli.doctor",
 }
 

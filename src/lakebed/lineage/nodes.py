@@ -1,6 +1,6 @@
 """Statements as nodes and edges, the form that graph views draw."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from lakebed.lineage.model import Edge, Node, NodesAndEdges, ResolutionSource, StatementLineage
 
@@ -80,8 +80,3 @@ class _Builder:
         known = self.edges.get(key)
         if known is None or (known.approximate and not approximate):
             self.edges[key] = Edge(key, source, target, kind, role, approximate)
-
-
-def columns_of(nodes: Iterable[Node]) -> list[Node]:
-    """The nodes that are columns."""
-    return [node for node in nodes if node.node_type == "column"]

@@ -31,6 +31,8 @@ _TYPE_OPENERS = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 MAX_TYPE_NESTING = 30
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
+# sqlglot's messages quote tokens in full; their text is enough
+_TOKEN = re.compile(r"<Token token_type: [^,]*, text: (.*?), line: .*?>", re.DOTALL)
 _STATEMENT_WORDS = frozenset(
     {"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "WITH", "TRUNCATE"}
 )
@@ -155,9 +157,15 @@ def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _rewritten(tokens: list[Token]) -> list[Token]:
-    """BEGIN before the first statement of a block is no part of it."""
+    """The tokens without what the parser does not know and lineage does not need."""
+    # BEGIN before the first statement of a block
     if len(tokens) > 1 and tokens[0].token_type is TokenType.BEGIN and tokens[1].text.upper() in _STATEMENT_WORDS:
         return tokens[1:]
+    if len(tokens) > 3 and tokens[-1].text.upper() == "OPTION" and tokens[-2].text.upper() == "CHECK":
+        # CREATE VIEW ... WITH [CASCADED | LOCAL] CHECK OPTION says what may be written through the view
+        for place in (-3, -4):
+            if tokens[place].token_type is TokenType.WITH:
+                return tokens[:place]
     return tokens
 
 
@@ -197,7 +205,7 @@ def _rough_statements(sql: str) -> Iterator[tuple[int, int]]:
 
 def _problem(error: ParseError, tokens: Sequence[Token], sql: str, offset: int, span: Span) -> Problem:
     details = error.errors[0] if error.errors else {}
-    description = str(details.get("description") or _first_line(error))
+    description = _TOKEN.sub(r"\1", str(details.get("description") or _first_line(error)))
     line, column = details.get("line"), details.get("col")
     # sqlglot says line and column of the last character; the token that has them knows its characters
     for token in tokens:

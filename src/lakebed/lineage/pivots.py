@@ -33,7 +33,10 @@ def _pivot(relation: Relation, pivot: exp.Expr, inner: Scope, ctx: Context) -> R
     new = pivot.args.get("columns") or []
     for place, identifier in enumerate(new):
         refs = union([values[place % len(values)], chosen]) if values else chosen
-        items.append(Item(ctx.column_spelling(identifier.name, False), ctx.column_key(identifier.name, False), refs))
+        # the value of a literal is the name as it stands; only a plain word folds
+        quoted = not identifier.name.isidentifier()
+        name, key = ctx.column_spelling(identifier.name, quoted), ctx.column_key(identifier.name, quoted)
+        items.append(Item(name, key, refs))
     unknown: Unknown | None = Without(relation.unknown, frozenset(used)) if relation.unknown is not None else None
     if not new:
         unknown = Derived(union([*values, chosen]))

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from lakebed.lineage.context import HINT_SCHEMA, Context
 from lakebed.lineage.expressions import refs_of
-from lakebed.lineage.relations import NO_REFS, Derived, OneOf, Refs, Relation, Unknown, Without, doubtful
+from lakebed.lineage.relations import Derived, OneOf, Refs, Relation, Unknown, Without, doubtful
 from lakebed.lineage.scope import Scope
 from lakebed.lineage.types import struct_fields
 
@@ -256,8 +256,3 @@ def selected_columns(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | 
             return Expansion([item for item in expansion.items if like.fullmatch(item.name)], expansion.unknown)
         return expansion
     return None
-
-
-def nothing(name: str, ctx: Context) -> Item:
-    """A column of which only the name is known."""
-    return Item(name, ctx.column_key(name, False), NO_REFS)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from lakebed.errors import EngineError
 from lakebed.merge.prune import worth_repacking
 from lakebed.merge.spec import MergeSpec
 from lakebed.merge.validate import Unified
@@ -158,6 +159,9 @@ def plan_merge(
             updated=matched if does.update_matched else 0,
             deleted=before - matched if does.delete_unmatched else 0,
         )
+    if strangers := matches.rows.keys() - {file.uri for file in files}:
+        # Counting rows of a file that is not rewritten would report an update that never happened.
+        raise EngineError(f"the engine found rows in {min(strangers)}, which is no file of the table by that name")
     rewrite, drop, keep = [], [], []
     for file in files:
         rows = matches.rows.get(file.uri, 0)

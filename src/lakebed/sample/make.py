@@ -67,17 +67,24 @@ class _Delivery:
 def make_sample(
     folder: Path | str,
     *,
-    months: int = 4,
-    rows: int = 20_000,
-    columns: int = 250,
-    seed: int = 1,
+    months: int | None = None,
+    rows: int | None = None,
+    columns: int | None = None,
+    seed: int | None = None,
     spec: SampleSpec | None = None,
 ) -> SampleTruth:
     """Writes believable deliveries under `folder`, which stands for the bucket, and the truth about them.
 
-    The same arguments give the same bytes. `spec` holds the rarer choices; months, rows, columns and seed go before it.
+    The same arguments give the same bytes. `spec` holds all choices with their defaults; the four named here go first.
     """
-    chosen = replace(spec or SampleSpec(), months=months, rows=rows, columns=columns, seed=seed)
+    chosen = spec or SampleSpec()
+    chosen = replace(
+        chosen,
+        months=chosen.months if months is None else months,
+        rows=chosen.rows if rows is None else rows,
+        columns=chosen.columns if columns is None else columns,
+        seed=chosen.seed if seed is None else seed,
+    )
     _check(chosen)
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
@@ -85,7 +92,7 @@ def make_sample(
     made = [_make(root, chosen, delivery) for delivery in planned]
     if not _keeps_old(chosen):
         made = [truth for truth in made if truth.current]
-    truth = SampleTruth(root, chosen.kind, seed, tuple(made))
+    truth = SampleTruth(root, chosen.kind, chosen.seed, tuple(made))
     truth.write()
     return truth
 

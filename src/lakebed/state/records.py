@@ -125,8 +125,8 @@ class SchemaChangeRecord:
 class SumRecord:
     """One sum of a load, in its source files and in the table.
 
-    `currency` is None for the sum over all, and empty for rows that name none. `rounded` is what a narrower decimal type
-    took away: the table is right when it differs by just that.
+    `currency` is None for the sum over all, and empty for rows that name none. `rounded` is what a narrower decimal
+    type took away: the table is right when it differs by just that.
     """
 
     column: str

@@ -131,15 +131,14 @@ def load(row: _Row) -> LoadRecord:
     )
 
 
-# Keys hold no NULL, and rows that name no currency are not the sum over all.
-_OVER_ALL, _NO_CURRENCY = "", "(none)"
-_CURRENCIES = {_OVER_ALL: None, _NO_CURRENCY: ""}
+# Lines without a currency have a sum of their own; an empty key is the sum over all.
+_NO_CURRENCY = "-"
 
 
 def of_sum(one: SumRecord) -> dict[str, object]:
     return {
         "column_name": one.column,
-        "currency": _OVER_ALL if one.currency is None else one.currency or _NO_CURRENCY,
+        "currency": "" if one.currency is None else one.currency or _NO_CURRENCY,
         "source_sum": format(one.source, "f"),
         "table_sum": format(one.table, "f"),
         "rounded": format(one.rounded, "f"),
@@ -150,7 +149,7 @@ def of_sum(one: SumRecord) -> dict[str, object]:
 def sum_record(row: _Row) -> SumRecord:
     return SumRecord(
         column=row.column_name,
-        currency=_CURRENCIES.get(row.currency, row.currency),
+        currency="" if row.currency == _NO_CURRENCY else row.currency or None,
         source=Decimal(row.source_sum),
         table=Decimal(row.table_sum),
         rounded=Decimal(row.rounded),

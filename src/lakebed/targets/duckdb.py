@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification, SchemaError
+from lakebed.errors import ColumnDropRefused, ConcurrentModification, SchemaError, TargetError
 from lakebed.kernels.files import filesystem
 from lakebed.model import DataFile, Slice, Staging, Totals, WrittenFile
 from lakebed.schema.arrow import to_arrow_schema
@@ -212,15 +212,17 @@ class DuckDBTarget:
         into = f"INSERT INTO {self._quoted} BY NAME SELECT {_names(staging.schema.names)} FROM"
         if is_local(staging.folder):
             names = ", ".join(quote_literal(_literal_path(str(local_path(uri)))) for uri in uris)
-            connection.execute(f"{into} read_parquet([{names}], hive_partitioning = false)")
+            done = connection.execute(f"{into} read_parquet([{names}], hive_partitioning = false)").fetchone()
         else:
             # DuckDB needs an extension for object stores, PyArrow does not.
             files_, _ = filesystem(uris[0], self._storage.settings.to_dict())
             paths = [filesystem(uri, self._storage.settings.to_dict())[1] for uri in uris]
             staged = pads.dataset(paths, schema=staging.schema, format="parquet", filesystem=files_)
             connection.register("lakebed_staged", staged)
-            connection.execute(f"{into} lakebed_staged")
+            done = connection.execute(f"{into} lakebed_staged").fetchone()
             connection.unregister("lakebed_staged")
+        if done is None or done[0] != (expected := sum(file.rows for file in files)):
+            raise TargetError(f"{self.address}: {done and done[0]} rows arrived, their writer said {expected}")
 
     def _record(self, connection: Connection, id_: str, properties: Mapping[str, str]) -> TableState:
         connection.execute("CREATE SCHEMA IF NOT EXISTS lakebed")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
-from lakebed.errors import TargetError
+from lakebed.errors import NotFound, TargetError
 from lakebed.kernels.files import filesystem
 from lakebed.model import Bounds, DataFile
 from lakebed.schema.types import fold
@@ -108,6 +108,8 @@ class _Reader:
         files, path = filesystem(file.uri, self._settings)
         try:
             metadata = pq.read_metadata(path, filesystem=files)
+        except FileNotFoundError:
+            raise NotFound(f"{file.uri} is gone", uri=file.uri) from None
         except (pa.ArrowException, OSError) as error:
             raise TargetError(
                 f"{file.uri} is not a Parquet file: {error}",

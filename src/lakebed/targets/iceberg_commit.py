@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from lakebed.errors import ConcurrentModification, TargetError
 from lakebed.model import DataFile, Staging
 from lakebed.targets.base import Change
-from lakebed.targets.iceberg_files import describe, field_ids
+from lakebed.targets.iceberg_files import describe, field_ids, plain_path
 from lakebed.targets.iceberg_schema import evolve, physical_schema
 from lakebed.targets.iceberg_slices import affected
 from lakebed.targets.iceberg_state import current_files, data_files, version
@@ -132,7 +132,7 @@ def write_snapshot(transaction: Transaction, table: Table, staging: Staging, cha
 def _leaving(table: Table, remove: Sequence[DataFile]) -> list[IcebergFile]:
     if not remove:
         return []
-    current = {task.file.file_path: task.file for task in current_files(table)}
+    current = {plain_path(task.file.file_path): task.file for task in current_files(table)}
     if gone := [file.uri for file in remove if file.uri not in current]:
         raise ConcurrentModification(
             f"{'.'.join(table.name())} no longer has {len(gone)} of the files to replace, such as {gone[0]}"

@@ -125,6 +125,8 @@ class Journal:
 
     def begin(self) -> str:
         """Opens a staging and returns its id."""
+        if self._local:
+            self._require_one_disk()
         record, _ = self._read()
         return self._area.begin(keep={record.id} if record is not None and record.state == "pending" else ())
 
@@ -133,10 +135,10 @@ class Journal:
         return self._area.folder(id_)
 
     def abandon(self, id_: str) -> None:
-        """Removes a staging that will not be committed."""
-        if (record := self._read()[0]) is not None and record.id == id_ and record.state == "pending":
-            raise TargetError(f"{self.dataset}: commit {id_} has happened and cannot be abandoned")
-        self._area.remove(id_)
+        """Removes a staging that will not be committed. One whose commit has happened stays: recovery needs it."""
+        record, _ = self._read()
+        if record is None or record.id != id_ or record.state != "pending":
+            self._area.remove(id_)
 
     def steady(self, look: Callable[[], T]) -> T:
         """What `look` sees of the dataset, recovered first, and seen between two commits rather than during one."""
@@ -145,7 +147,13 @@ class Journal:
             if before is not None and before.state == "pending":
                 self.recover()
                 continue
-            seen = look()
+            try:
+                seen = look()
+            except NotFound:
+                # A file that was listed is gone: a commit came between, or else somebody removed it.
+                if self._read()[0] == before:
+                    raise
+                continue
             if self._read()[0] == before:
                 return seen
 
@@ -176,6 +184,14 @@ class Journal:
             self._roll_forward(record, etag, after_crash=False)
         self._area.remove(id_)
         self._checkpoint("swept")
+
+    def _require_one_disk(self) -> None:
+        dataset, beside = local_path(self.dataset), local_path(self.folder).parent
+        if dataset.exists() and dataset.stat().st_dev != beside.stat().st_dev:
+            raise TargetError(
+                f"{dataset} is a file system of its own, and files cannot be renamed into it from {beside}",
+                remedy=f"Use a folder inside it: {dataset}/table.",
+            )
 
     def _read(self) -> tuple[Record | None, str | None]:
         try:

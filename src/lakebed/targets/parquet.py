@@ -1,6 +1,7 @@
 """A folder of Parquet files as a table: ours or anybody's, plain or Hive-partitioned, local or in an object store."""
 
 import hashlib
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import reduce
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification, SchemaError, TargetError
+from lakebed.errors import ColumnDropRefused, ConcurrentModification, NotFound, SchemaError, TargetError
 from lakebed.kernels.files import filesystem
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals, WrittenFile
 from lakebed.schema.arrow import from_arrow_field, to_arrow_schema
@@ -46,17 +47,24 @@ class ParquetTarget:
         checkpoint: Checkpoint = no_checkpoint,
         wait_seconds: float = WAIT_SECONDS,
     ) -> None:
-        self._root = absolute(folder).rstrip("/")
+        self._address = absolute(folder)
+        # The folder itself, not a link to it: lock and journal must be the same for everybody, and on the same disk.
+        self._root = os.path.realpath(local_path(self._address)) if is_local(self._address) else self._address
+        if is_local(self._root) and local_path(self._root).is_file():
+            raise TargetError(f"{self._root} is a file", remedy="A Parquet table is a folder: move the file into one.")
+        if self._root == "/" or (not is_local(self._root) and self._root.count("/") < 3):
+            raise TargetError(
+                f"{folder} cannot be a table: the journal lies beside the folder, and there is nothing beside this",
+                remedy=f"Use a folder inside it: {join(folder, 'table')}.",
+            )
         self._storage = storage or Storage()
         self._journal = Journal(self._root, self._storage, checkpoint=checkpoint, wait_seconds=wait_seconds)
         self._footers: dict[tuple[str, str], Footer] = {}
         self._cache = FooterCache(join(self._journal.folder, "footers.json"), self._root, self._storage)
-        if is_local(self._root) and local_path(self._root).is_file():
-            raise TargetError(f"{self._root} is a file", remedy="A Parquet table is a folder: move the file into one.")
 
     @property
     def address(self) -> str:
-        return f"parquet:{self._root}"
+        return f"parquet:{self._address}"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -103,6 +111,7 @@ class ParquetTarget:
         return Staging(id_, self._journal.staging(id_), _physical(evolution.final, chosen), chosen)
 
     def commit(self, state: TableState, staging: Staging, change: Change) -> Commit:
+        self._verify(state)
         final = change.evolution.final
         if lost := [name for name in state.schema.names if name not in final]:
             raise ColumnDropRefused(table=self.address, columns=lost)
@@ -140,7 +149,17 @@ class ParquetTarget:
         self._journal.abandon(staging.id)
 
     def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+        return self._journal.steady(lambda: self._totals(slice_, columns, currency))
+
+    def read(self, columns: Sequence[str] | None = None) -> pads.Dataset:
         state = self.state()
+        dataset = self._dataset(state.files, state)
+        if columns is None:
+            return dataset
+        return dataset.replace_schema(pa.schema([dataset.schema.field(state.schema[name].name) for name in columns]))
+
+    def _totals(self, slice_: Slice | None, columns: Sequence[str], currency: str | None) -> Totals:
+        state = self._look()
         if not state.exists:
             return no_totals(columns)
         wanted = [*columns, *([currency] if currency else [])]
@@ -158,14 +177,10 @@ class ParquetTarget:
             columns={column: pads.field(state.schema[column].name) for column in wanted},
             filter=reduce(lambda left, right: left & right, conditions) if conditions else None,
         )
-        return exact_totals(scanner.to_batches(), columns, currency=currency)
-
-    def read(self, columns: Sequence[str] | None = None) -> pads.Dataset:
-        state = self.state()
-        dataset = self._dataset(state.files, state)
-        if columns is None:
-            return dataset
-        return dataset.replace_schema(pa.schema([dataset.schema.field(state.schema[name].name) for name in columns]))
+        try:
+            return exact_totals(scanner.to_batches(), columns, currency=currency)
+        except FileNotFoundError as error:
+            raise NotFound(f"{self._root} has changed while it was read: {error}", uri=self._root) from error
 
     def _look(self) -> TableState:
         files = self._list()

@@ -6,9 +6,8 @@ from lakebed.lineage.context import Context, Env
 from lakebed.lineage.expressions import predicate, refs_of
 from lakebed.lineage.model import StatementLineage, TableUse
 from lakebed.lineage.query import select_from, with_ctes
-from lakebed.lineage.relations import NO_REFS, Refs, Relation
+from lakebed.lineage.relations import NO_REFS, Refs, Relation, union
 from lakebed.lineage.scope import Scope, Source
-from lakebed.lineage.sources import add_from
 from lakebed.lineage.statements.result import Target, Written, lineage, target_use
 from lakebed.lineage.statements.session import not_followed
 from lakebed.lineage.statements.update import assigned
@@ -101,7 +100,7 @@ def _mapped(
     ]
     conflict = node.args.get("conflict")
     if conflict is not None:
-        written += _conflict(conflict, target, names, relation, ctx)
+        written = _with_updates(written, _conflict(conflict, target, names, relation, ctx))
     where = node.args.get("where")
     if where is not None:
         scope = Scope(None, {})
@@ -110,6 +109,17 @@ def _mapped(
     return lineage(
         ctx, "INSERT", target.name, written, outputs=names, target_use=target_use(target), target_kind=target.kind
     )
+
+
+def _with_updates(inserted: list[Written], updated: list[Written]) -> list[Written]:
+    """A column that the insert gives and the conflict clause updates has the sources of both."""
+    extra: dict[str, list[Refs]] = {}
+    for name, _, refs in updated:
+        extra.setdefault(name, []).append(refs)
+    merged: list[Written] = [
+        (name, place, union([refs, *extra.pop(name)]) if name in extra else refs) for name, place, refs in inserted
+    ]
+    return merged + [(name, None, union(parts)) for name, parts in extra.items()]
 
 
 def _target_names(
@@ -197,10 +207,3 @@ def _add_source_tables(relation: Relation, scope: Scope) -> None:
     if relation.unknown is None and relation.names:
         scope.parent = Scope(None, {})
         scope.parent.add(Source("", relation))
-
-
-def returning_scope(target: Target, ctx: Context) -> Scope:
-    """What RETURNING sees."""
-    scope = Scope(None, {})
-    add_from(target.node, scope, ctx)
-    return scope

@@ -40,8 +40,8 @@ def _into(node: exp.Expr) -> exp.Expr | None:
     """INTO stands in the first SELECT, also of a set operation."""
     while isinstance(node, exp.SetOperation | exp.Subquery):
         node = node.args["this"]
-    into: exp.Expr | None = node.args.get("into")
-    return into
+    into = node.args.get("into")
+    return into if isinstance(into, exp.Into) else None
 
 
 def temporary_name(target: Target, ctx: Context) -> str:
