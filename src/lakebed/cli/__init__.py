@@ -27,7 +27,6 @@ COMMANDS: dict[str, str] = {
     "history": "lakebed.cli.history",
     "rollback": "lakebed.cli.rollback",
     "sweep": "lakebed.cli.sweep",
-    "lineage": "lakebed.cli.lineage",
     "doctor": "lakebed.cli.doctor",
 }
 
