@@ -108,7 +108,9 @@ def test_temporary_tables_are_marked(dialect: str, sql: str) -> None:
 
 
 def test_drop_forgets_an_implied_table_and_keeps_an_imported_one() -> None:
-    result = lakebed.analyze("CREATE TABLE t (a INT); DROP TABLE t; DROP TABLE users; SELECT * FROM users", schema=USERS)
+    result = lakebed.analyze(
+        "CREATE TABLE t (a INT); DROP TABLE t; DROP TABLE users; SELECT * FROM users", schema=USERS
+    )
     assert [table.name for table in result.resolved_schema.tables] == ["users"]
     assert result.statements[3].outputs == ("id", "name")
 
@@ -171,7 +173,9 @@ def test_star_full_partial_and_none() -> None:
 
 
 def test_what_is_partial_stays_partial_downstream() -> None:
-    result = lakebed.analyze("CREATE TABLE a AS SELECT *, 1 AS x FROM raw; CREATE VIEW b AS SELECT * FROM a; SELECT * FROM b")
+    result = lakebed.analyze(
+        "CREATE TABLE a AS SELECT *, 1 AS x FROM raw; CREATE VIEW b AS SELECT * FROM a; SELECT * FROM b"
+    )
     assert [statement.star_expansion for statement in result.statements] == ["none", "partial", "partial"]
     assert edges(result) == [("b.x", "x", True)]
     assert [table.complete for table in result.resolved_schema.tables] == [False, False]
