@@ -4,6 +4,7 @@ An empty field is NULL, quoted or not, as with DuckDB's reader: some writers quo
 Everything else is kept as it stands: leading zeros, blanks, the word NULL.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -16,6 +17,8 @@ from lakebed.kernels.blocks import Block, BlockReader, Misaligned, records
 from lakebed.kernels.header import match_header
 from lakebed.kernels.job import Rejected
 from lakebed.kernels.values import checked, exact_type, typed
+
+_HOLDS_MORE_THAN_LINE_ENDS = re.compile(rb"[^\r\n]").search
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class CsvReader:
 
     def __iter__(self) -> Iterator[Batch]:
         for block in self._blocks:
-            if block.data.strip(b"\r\n"):
+            if _HOLDS_MORE_THAN_LINE_ENDS(block.data):
                 yield self._read(block)
 
     def _read(self, block: Block) -> Batch:
