@@ -12,8 +12,12 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "RunReport": "lakebed.reports",
     "analyze": "lakebed.lineage",
+    "evolve": "lakebed.evolving",
+    "read": "lakebed.reading",
     "plan": "lakebed.pipeline",
     "run": "lakebed.pipeline",
+    "MergeResult": "lakebed.merge.result",
+    "merge": "lakebed.merging",
     "LakebedError": "lakebed.errors",
     "DatasetMergeError": "lakebed.errors",
 }

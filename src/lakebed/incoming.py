@@ -59,12 +59,12 @@ def plan_incoming(
     if current is None:
         for other in known:
             identities = _assign(identities, other, choice)
-    own = _typed(delivery, identities, current, choice)
+    own = _typed(delivery, identities, current, choice, policy)
     if current is None:
         unified = own
         for other in known:
             if other.slice != delivery.slice:
-                unified = plan_evolution(unified, _typed(other, identities, unified, choice), policy).final
+                unified = plan_evolution(unified, _typed(other, identities, unified, choice, policy), policy).final
         evolution = plan_evolution(None, unified, policy)
         own_sources = plan_evolution(evolution.final, own, policy).sources
     else:
@@ -92,6 +92,15 @@ def has_finished_names(delivery: Delivery) -> bool:
     return all("/" not in column.original for column in delivery.columns)
 
 
-def _typed(delivery: Delivery, identities: Identities, current: Schema | None, choice: NamingChoice) -> Schema:
-    columns = incoming_schema(delivery.columns, identities, decimals=choice.decimals, current=current)
+def _typed(
+    delivery: Delivery, identities: Identities, current: Schema | None, choice: NamingChoice, policy: Policy
+) -> Schema:
+    columns = incoming_schema(
+        delivery.columns,
+        identities,
+        decimals=choice.decimals,
+        current=current,
+        # Who asks for variant columns wants other types beside the table's, not parsed into them.
+        follow_table=policy.on_conflict == "refuse",
+    )
     return columns.with_columns(Column(name, Text()) for name in RESERVED_COLUMNS)

@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 from lakebed.engines.base import Converted, ConvertJob, Engine
 from lakebed.errors import Changed, ConcurrentModification, LakebedError, SourceError, UnplannedColumns
 from lakebed.incoming import Incoming, NamingChoice, plan_incoming
-from lakebed.model import DELIVERY, PERIOD, Delivery, SourceColumn, Staging
+from lakebed.model import DELIVERY, PERIOD, DataFile, Delivery, SourceColumn, Staging
 from lakebed.observer import Observer
+from lakebed.replacing import Replacement, replace_slice, set_aside
 from lakebed.reports import DeliveryReport, Reconciliation
 from lakebed.schema.evolve import EvolutionPlan, Policy
 from lakebed.state.claims import Claim
 from lakebed.state.ledger import Ledger
 from lakebed.state.records import LoadOutcome, SchemaChange, SchemaChangeKind, SumRecord
-from lakebed.targets.base import Change, Commit, TableState, Target
+from lakebed.storage import join
+from lakebed.targets.base import Commit, TableState, Target
 
 # Somebody else commits to the same table: plan again on what they left, a little later each time.
 ATTEMPTS = 8
@@ -28,6 +30,7 @@ class Loader:
     """Everything that loading into one table needs."""
 
     target: Target
+    quarantine: Target
     engine: Engine
     ledger: Ledger
     choice: NamingChoice
@@ -128,27 +131,26 @@ class Loader:
     def _commit(
         self, state: TableState, staging: Staging, delivery: Delivery, incoming: Incoming, converted: Converted
     ) -> Commit:
-        affected = self.target.affected(state, delivery.slice)
-        whole = {file.uri for file in affected.whole}
-        # Files that hold other rows too, and files that hold a widened column in its old type, are written anew.
-        narrow = [file for file in self.target.files_to_widen(state, incoming.evolution) if file.uri not in whole]
-        anew = tuple({file.uri: file for file in (*affected.mixed, *narrow)}.values())
-        rewritten = self.engine.rewrite(anew, staging, without=delivery.slice) if anew else ()
-        change = Change(
-            evolution=incoming.evolution,
-            add=(*converted.files, *rewritten),
-            remove=(*affected.whole, *anew),
-            remove_slice=delivery.slice,
-            properties={
-                "lakebed.run": self.run_id,
-                "lakebed.plan": incoming.evolution.hash,
-                "lakebed.payer": delivery.slice.payer,
-                "lakebed.report": delivery.slice.report,
-                "lakebed.period": delivery.slice.period,
-                "lakebed.delivery": delivery.id,
-            },
+        properties = {
+            "lakebed.run": self.run_id,
+            "lakebed.plan": incoming.evolution.hash,
+            "lakebed.payer": delivery.slice.payer,
+            "lakebed.report": delivery.slice.report,
+            "lakebed.period": delivery.slice.period,
+            "lakebed.delivery": delivery.id,
+        }
+        # The rows set aside go first: a crash in between leaves them there, and the next run replaces them.
+        rejected = tuple(
+            DataFile(join(staging.folder, file.path), file.rows, file.size_bytes) for file in converted.rejected_files
         )
-        return self.target.commit(state, staging, change)
+        set_aside(self.quarantine, self.engine, delivery.slice, incoming.columns.names, rejected, properties)
+        return replace_slice(
+            self.target,
+            self.engine,
+            state,
+            staging,
+            Replacement(incoming.evolution, delivery.slice, converted.files, properties),
+        )
 
 
 @dataclass(frozen=True)

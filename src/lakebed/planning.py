@@ -11,7 +11,7 @@ from lakebed.schema.evolve import EvolutionPlan, Policy
 from lakebed.schema.types import Schema
 from lakebed.source.header import with_columns
 from lakebed.state.ledger import Ledger
-from lakebed.targets.address import Address, open_target
+from lakebed.targets.address import Address
 from lakebed.workspace import Workspace
 
 
@@ -73,7 +73,7 @@ class Planner:
     def plan(self, delivery: Delivery, address: Address) -> PlannedDelivery:
         """What would become of a delivery. Reads the table, the ledger and the first file's header; writes nothing."""
         settings = self._workspace.settings
-        target = open_target(address, workdir=settings.workdir_path, storage=self._workspace.storage)
+        target = self._workspace.target(address)
         state = target.state()
         decision = decide(delivery, held(target, state, self._ledger, delivery), strict=settings.strict)
         if decision.action in ("skip", "refuse"):

@@ -11,7 +11,7 @@ from lakebed.reports import Reconciliation
 from lakebed.state.ledger import Ledger
 from lakebed.state.records import LoadRecord, SumRecord
 from lakebed.storage import absolute
-from lakebed.targets.address import Address, open_target
+from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.workspace import Workspace
 
@@ -89,9 +89,7 @@ def reconcile(
         done = []
         for load in loads:
             if load.table not in targets:
-                targets[load.table] = open_target(
-                    load.table, workdir=workspace.settings.workdir_path, storage=workspace.storage
-                )
+                targets[load.table] = workspace.target(load.table)
             done.append(_again(targets[load.table], load, ledger))
     return ReconcileReport(tuple(done))
 

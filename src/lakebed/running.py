@@ -22,7 +22,7 @@ from lakebed.source.header import with_columns
 from lakebed.source.stage import recheck
 from lakebed.staging import stage_delivery, tidy_staging
 from lakebed.state.ledger import Ledger
-from lakebed.targets.address import Address, open_target
+from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.workspace import Workspace
 
@@ -98,7 +98,7 @@ class Run:
             for reading in range(1, READINGS + 1):
                 try:
                     ready = self._make_ready(delivery)
-                    loader = self._loader(target)
+                    loader = self._loader(target, address)
                     self._observer.loading(ready)
                     report = loader.load(claim, ready, found.deliveries, still_same=self._check(delivery))
                     break
@@ -144,9 +144,10 @@ class Run:
                 return newer
         raise SourceError(f"{slice_} has gone from {self._source} while it was read", remedy="Run again.")
 
-    def _loader(self, target: Target) -> Loader:
+    def _loader(self, target: Target, address: Address) -> Loader:
         return Loader(
             target=target,
+            quarantine=self._target(address.beside("_rejected")),
             engine=self._engine(),
             ledger=self._ledger,
             choice=NamingChoice(self._settings.naming, self._settings.decimals),
@@ -171,9 +172,7 @@ class Run:
 
     def _target(self, address: Address) -> Target:
         if address not in self._targets:
-            self._targets[address] = open_target(
-                address, workdir=self._settings.workdir_path, storage=self._workspace.storage
-            )
+            self._targets[address] = self._workspace.target(address)
         return self._targets[address]
 
     def _skipped(self, delivery: Delivery, target: Target, decision: Decision) -> DeliveryReport:

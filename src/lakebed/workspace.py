@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from lakebed.config import Settings, load_settings
 from lakebed.state.ledger import Ledger
 from lakebed.storage import Storage
+from lakebed.targets.address import Address, open_target
+from lakebed.targets.base import Target
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,15 @@ class Workspace:
     def open(cls, flags: Mapping[str, object] | None = None) -> "Workspace":
         settings = load_settings(flags)
         return cls(settings, Storage(settings.storage.settings()))
+
+    def target(self, address: Address | str) -> Target:
+        """The table at an address, which need not exist yet."""
+        return open_target(
+            address,
+            workdir=self.settings.workdir_path,
+            storage=self.storage,
+            catalogs=self.settings.catalog,
+        )
 
     @contextmanager
     def ledger(self) -> Iterator[Ledger]:

@@ -142,15 +142,16 @@ def test_property_5_insert_and_select_have_as_many_columns(target: list[str], so
     assert len(refreshed) == len(select_columns(refreshed, source))
 
 
-@given(simple_schemas, simple_schemas)
-def test_property_5_holds_where_duckdb_runs_the_statement(current: Schema, incoming: Schema) -> None:
+@given(current=simple_schemas, incoming=simple_schemas)
+def test_property_5_holds_where_duckdb_runs_the_statement(
+    connection: duckdb_engine.DuckDBPyConnection, current: Schema, incoming: Schema
+) -> None:
     plan = planned(current, incoming, Policy(on_conflict="variant", rules=duckdb.RULES))
     assume(len(incoming) and len(plan.final))
-    with duckdb_engine.connect() as connection:
-        connection.execute(f"CREATE TABLE target ({duckdb.to_duckdb_columns(plan.final)})")
-        optional = Schema.of(replace(column, nullable=True) for column in incoming)
-        connection.execute(f"CREATE TABLE source ({duckdb.to_duckdb_columns(optional)})")
-        connection.execute(f"INSERT INTO target ({insert_clause(plan)}) SELECT {select_clause(plan)} FROM source")
+    connection.execute(f"CREATE OR REPLACE TABLE target ({duckdb.to_duckdb_columns(plan.final)})")
+    optional = Schema.of(replace(column, nullable=True) for column in incoming)
+    connection.execute(f"CREATE OR REPLACE TABLE source ({duckdb.to_duckdb_columns(optional)})")
+    connection.execute(f"INSERT INTO target ({insert_clause(plan)}) SELECT {select_clause(plan)} FROM source")
 
 
 @given(any_schemas, any_schemas, POLICIES)

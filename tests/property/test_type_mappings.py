@@ -76,14 +76,13 @@ def test_duckdb_gives_back_what_it_can_hold(type_: DataType) -> None:
         assert duckdb_types.from_duckdb(str(text)) == bare(expected)
 
 
-@given(types)
-def test_duckdb_itself_describes_the_type_as_we_read_it(type_: DataType) -> None:
+@given(type_=types)
+def test_duckdb_itself_describes_the_type_as_we_read_it(connection: duckdb.DuckDBPyConnection, type_: DataType) -> None:
     expected = storable(type_, duckdb_types.RULES)
     if expected is None:
         return
-    with duckdb.connect() as connection:
-        connection.execute(f"CREATE TABLE t (c {duckdb_types.to_duckdb(type_)})")
-        described = connection.execute("DESCRIBE t").fetchall()[0][1]
+    connection.execute(f"CREATE OR REPLACE TABLE t (c {duckdb_types.to_duckdb(type_)})")
+    described = connection.execute("DESCRIBE t").fetchall()[0][1]
     assert duckdb_types.from_duckdb(described) == bare(expected)
 
 

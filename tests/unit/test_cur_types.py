@@ -198,6 +198,24 @@ def test_a_column_of_which_nothing_is_said_has_the_tables_type() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("there", "declared"), [(EXACT, "String"), (DATETIME, "OptionalString"), (Text(), "BigDecimal")]
+)
+def test_a_declared_type_that_changes_to_or_from_text_follows_the_table(there: DataType, declared: str) -> None:
+    table = Schema.of([Column("x_amount", there, original="x/Amount")])
+    columns = [SourceColumn("x/Amount", declared)]
+    identities = Identities.from_schema(table)
+    assert incoming_schema(columns, identities, current=table)["x_amount"].type == there
+    strict = incoming_schema(columns, identities, current=table, follow_table=False)
+    assert strict["x_amount"].type == column_type("x/Amount", declared)
+
+
+def test_a_declared_type_that_the_table_cannot_hold_is_left_to_the_plan() -> None:
+    table = Schema.of([Column("x_amount", DATETIME, original="x/Amount")])
+    columns = [SourceColumn("x/Amount", "BigDecimal")]
+    assert incoming_schema(columns, Identities.from_schema(table), current=table)["x_amount"].type == EXACT
+
+
 @needs_samples
 def test_the_real_focus_sample() -> None:
     with (SAMPLES / "focus_sample" / "focus_sample.csv").open() as file:

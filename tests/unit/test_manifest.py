@@ -32,7 +32,10 @@ def cur(**changes: object) -> dict[str, object]:
 
 
 def read(facts: object, uri: str = URI) -> Manifest:
-    return read_manifest(Entry(uri, 1, "etag", datetime(2026, 10, 9, tzinfo=UTC)), json.dumps(facts).encode())
+    entry = Entry(uri, 1, "etag", datetime(2026, 10, 9, tzinfo=UTC))
+    manifest = read_manifest(entry, json.dumps(facts).encode())
+    assert manifest is not None
+    return manifest
 
 
 def test_a_manifest_of_cur() -> None:
@@ -127,7 +130,7 @@ def test_a_leading_slash_is_an_empty_prefix() -> None:
     ("facts", "message"),
     [
         ([1, 2], "not a JSON object"),
-        ({"nodes": {}, "sources": {}}, "neither reportKeys nor dataFiles"),
+        (cur(reportKeys=None), "neither reportKeys nor dataFiles"),
         (cur(reportKeys="report-1.csv.gz"), "reportKeys is not a list"),
         (cur(reportKeys=[{}]), "no address"),
         (cur(reportKeys=[]), "reportKeys is empty"),
@@ -151,4 +154,10 @@ def test_not_json() -> None:
 
 def test_a_byte_order_mark_is_no_fault() -> None:
     content = b"\xef\xbb\xbf" + json.dumps(cur()).encode()
-    assert read_manifest(Entry(URI, 1, None, None), content).report == "report"
+    manifest = read_manifest(Entry(URI, 1, None, None), content)
+    assert manifest is not None
+    assert manifest.report == "report"
+
+
+def test_the_manifest_of_another_tool_is_none() -> None:
+    assert read_manifest(Entry("/dbt/manifest.json", 1, None, None), b'{"nodes": {}, "sources": {}}') is None

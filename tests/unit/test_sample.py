@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from lakebed.cli import build
 from lakebed.errors import ConfigError
 from lakebed.sample import DeliveryTruth, SampleSpec, SampleTruth, make_sample, read_truth
 
@@ -144,3 +146,14 @@ def test_an_empty_month_has_headers_only(tmp_path: Path) -> None:
 def test_too_narrow_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="too narrow"):
         make_sample(tmp_path, columns=10)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    arguments = ["sample", str(tmp_path), "--months", "2", "--rows", "30", "--columns", "90", "--layout", "overwrite"]
+    done = CliRunner().invoke(build(arguments), [*arguments, "--json"])
+    assert done.exit_code == 0
+    printed = json.loads(done.stdout)
+    assert printed == json.loads((tmp_path / "truth.json").read_text())
+    assert [delivery["rows"] for delivery in printed["deliveries"]] == [30, 30]
+    refused = CliRunner().invoke(build(arguments), ["sample", str(tmp_path), "--columns", "3"])
+    assert refused.exit_code == 2

@@ -2,10 +2,12 @@
 
 import shutil
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
 import duckdb
+import pyarrow as pa
 import typer
 from rich.rule import Rule
 
@@ -13,10 +15,22 @@ from lakebed.cli.chart import cost_by_month_and_service
 from lakebed.cli.frame import ERR, OUT, escape, reporting
 from lakebed.cli.progress import ProgressBars
 from lakebed.cli.run import render as render_run
+from lakebed.config import load_settings
+from lakebed.engines.duckdb.extensions import load_extension
+from lakebed.engines.spark.session import open_session
 from lakebed.errors import ConfigError, LakebedError
+from lakebed.lineage import analyze
+from lakebed.lineage.imports import load_schema
+from lakebed.merging import merge
 from lakebed.pipeline import plan, run
+from lakebed.reading import read
 from lakebed.reconciling import reconcile
+from lakebed.reports import RunReport
 from lakebed.sample import SampleSpec, make_sample
+from lakebed.sample.charges import ACCOUNTS
+from lakebed.schema.duckdb import quote_literal
+from lakebed.targets.iceberg import IcebergTarget
+from lakebed.workspace import Workspace
 
 TABLE = "sample_report"
 MARKER = ".lakebed-demo"
@@ -62,6 +76,9 @@ class _Tour:
         self._restate()
         self._reconcile()
         self._ask()
+        self._merge()
+        self._iceberg()
+        self._trace()
         OUT.print(Rule(style="dim"))
         OUT.print(f"Done in {time.monotonic() - started:.0f} s. All of it lies in {escape(str(self._folder))}. Next:")
         OUT.print(f"  lakebed status --workdir {escape(self._workdir)}")
@@ -81,19 +98,19 @@ class _Tour:
 
     def _load(self) -> None:
         _say("3", "Loaded into DuckDB by Spark", "lakebed run; each month lands whole or not at all")
-        self._run()
+        render_run(self._run())
 
     def _restate(self) -> None:
         _say("4", "AWS restates September", "a newer delivery replaces the month; nothing is counted twice")
         make_sample(self._bills, rows=self._rows, spec=SampleSpec(restate=True))
-        self._run()
+        render_run(self._run())
 
-    def _run(self) -> None:
+    def _run(self, target: str | None = None) -> RunReport:
         with ProgressBars() as bars:
-            done = run(str(self._bills), self._target, workdir=self._workdir, observer=bars)
-        render_run(done)
+            done = run(str(self._bills), target or self._target, workdir=self._workdir, observer=bars)
         if done.failed:
             raise LakebedError("a delivery of the demo failed; see above")
+        return done
 
     def _reconcile(self) -> None:
         _say("5", "Does it add up?", "lakebed reconcile: source files against table, to the last digit")
@@ -113,7 +130,68 @@ class _Tour:
                     OUT.print("  " + "  ".join(escape(str(value)) for value in line))
             OUT.print(cost_by_month_and_service(connection, TABLE))
 
+    def _merge(self) -> None:
+        _say(
+            "7", "Account names are merged in", "lakebed merge: a column that the table never had; old rows keep theirs"
+        )
+        result = merge(_ACCOUNT_NAMES, f"{self._target}#{TABLE}", keys=ACCOUNT, strategy="update")
+        OUT.print(f"  {result.updated:,} rows updated, added {', '.join(result.added_columns)}, {result.total:,} rows")
 
+    def _iceberg(self) -> None:
+        _say("8", "The same into Iceberg", "one snapshot for each delivery; Spark and DuckDB must read the same digits")
+        target = f"iceberg:billing.{TABLE}"
+        done = self._run("iceberg:billing")
+        result = merge(_ACCOUNT_NAMES, target, keys=ACCOUNT, strategy="update", workdir=self._workdir)
+        OUT.print(f"  {done.rows:,} rows, {result.updated:,} updated")
+        by_spark, by_duckdb = self._ask_spark(target), self._ask_duckdb(target)
+        for name in sorted(by_spark):
+            same = "[green]same[/]" if by_spark[name] == by_duckdb.get(name) else "[bold red]different[/]"
+            OUT.print(f"  {escape(str(name)):16} Spark {by_spark[name]:f}  DuckDB {by_duckdb.get(name)}  {same}")
+        if by_spark != by_duckdb:
+            raise LakebedError("Spark and DuckDB read different sums from the Iceberg table")
+
+    def _ask_spark(self, target: str) -> dict[str, Decimal]:
+        with open_session(load_settings({"workdir": self._workdir})) as session:
+            frame = read(target, spark=session.spark, workdir=self._workdir)
+            found = frame.groupBy("account_name").agg({COST: "sum"}).toArrow()
+        return dict(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+    def _ask_duckdb(self, target: str) -> dict[str, Decimal]:
+        """By DuckDB's own Iceberg extension, which knows nothing of Lakebed."""
+        with duckdb.connect() as connection:
+            for extension in ("avro", "httpfs", "iceberg"):
+                load_extension(connection, extension)
+            place = quote_literal(self._metadata(target))
+            return dict(
+                connection.execute(
+                    f"SELECT account_name, sum({COST}) FROM iceberg_scan({place}) GROUP BY ALL"
+                ).fetchall()
+            )
+
+    def _metadata(self, target: str) -> str:
+        table = Workspace.open({"workdir": self._workdir}).target(target)
+        assert isinstance(table, IcebergTarget)
+        return table.existing_table().metadata_location.removeprefix("file://")
+
+    def _trace(self) -> None:
+        _say("9", "Where does this number come from?", "lakebed lineage: a view, traced to billing columns")
+        OUT.print(f"[dim]{escape(_VIEW)}[/]")
+        schema = load_schema([self._target], dialect="duckdb")
+        [view] = analyze(_VIEW, dialect="duckdb", schema=schema).statements
+        for edge in view.column_lineage:
+            if edge.target_column:
+                OUT.print(f"  {edge.source_table}.{edge.source_column} → {edge.target_column}  [dim]{edge.role}[/]")
+
+
+ACCOUNT = "line_item_usage_account_id"
+COST = "line_item_unblended_cost"
+_ACCOUNT_NAMES = pa.table(
+    {ACCOUNT: [account.id for account in ACCOUNTS], "account_name": [account.name for account in ACCOUNTS]}
+)
+_VIEW = f"""CREATE VIEW monthly_cost AS
+SELECT lakebed_period AS month, coalesce(account_name, {ACCOUNT}) AS account,
+       sum(CASE WHEN line_item_line_item_type <> 'Tax' THEN {COST} END) AS cost
+FROM {TABLE} GROUP BY ALL"""
 _QUESTIONS = (
     f"SELECT lakebed_period, count(*), count(resource_tags_user_environment), count(resource_tags_user_environment_1)\n"
     f"FROM {TABLE} GROUP BY ALL ORDER BY ALL",

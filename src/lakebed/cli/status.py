@@ -9,7 +9,6 @@ from rich.table import Table as RichTable
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
 from lakebed.holding import what_it_says
 from lakebed.state.records import DeliveryRecord, LoadRecord
-from lakebed.targets.address import open_target
 from lakebed.workspace import Workspace
 
 
@@ -38,7 +37,7 @@ def status(
     with reporting(as_json=as_json):
         workspace = Workspace.open({"workdir": workdir})
         if rebuild is not None:
-            target = open_target(rebuild, workdir=workspace.settings.workdir_path, storage=workspace.storage)
+            target = workspace.target(rebuild)
             with workspace.ledger() as ledger:
                 ledger.rebuild([what_it_says(target, target.state())])
         with workspace.ledger_for_reading() as ledger:

@@ -1,6 +1,6 @@
 """One source file in, Parquet files and facts out: the task that a worker runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 
 import pyarrow as pa
@@ -86,11 +86,19 @@ class _Task:
                     self._warnings.append(f"{self._source.key}: the file is empty, without even a header")
                 self._warn_missing(reader.missing)
                 yield from reader
+                self._warn_null_words(reader.null_words)
 
     def _warn_missing(self, missing: Sequence[str]) -> None:
         if missing:
             shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
             self._warnings.append(f"{self._source.key}: {len(missing)} columns are missing and loaded as NULL: {shown}")
+
+    def _warn_null_words(self, counts: Mapping[str, int]) -> None:
+        for column, count in counts.items():
+            if count:
+                self._warnings.append(
+                    f"{self._source.key}: column {column}: the word NULL stands for no value ({count} rows)"
+                )
 
     def _shaped(self, batch: Batch) -> pa.Table:
         """The rows in the columns of the table: rounded, cast, padded."""
@@ -134,6 +142,7 @@ class _Task:
             "lakebed_column": [one.column for one in reasons],
             "lakebed_value": [one.value for one in reasons],
             "lakebed_expected": [one.expected for one in reasons],
+            **{name: [value] * len(reasons) for name, value in self._conversion.constants.items()},
         }
         arrays = [
             pa.array(told[field.name], field.type)
@@ -163,7 +172,11 @@ class _Task:
 
 
 def side_schema(conversion: Conversion) -> pa.Schema:
-    """The quarantine's columns: where and why, then the row as text under the table's names."""
+    return quarantine_schema((*conversion.constants, *(name for _, name in conversion.columns)))
+
+
+def quarantine_schema(names: Iterable[str]) -> pa.Schema:
+    """The quarantine's columns: where and why, then whose row it was and the row itself, as text."""
     told = [
         ("lakebed_file", pa.string()),
         ("lakebed_line", pa.int64()),
@@ -171,7 +184,7 @@ def side_schema(conversion: Conversion) -> pa.Schema:
         ("lakebed_value", pa.string()),
         ("lakebed_expected", pa.string()),
     ]
-    return pa.schema([*told, *((name, pa.string()) for _, name in conversion.columns)])
+    return pa.schema([*told, *((name, pa.string()) for name in names)])
 
 
 def _below(folder: str, output: Output) -> Output:

@@ -55,7 +55,6 @@ class SampleSpec:
 class _Delivery:
     """One delivery to be made: which month, when, and what its id is."""
 
-    index: int
     month: int
     start: datetime
     end: datetime
@@ -68,17 +67,24 @@ class _Delivery:
 def make_sample(
     folder: Path | str,
     *,
-    months: int = 4,
-    rows: int = 20_000,
-    columns: int = 250,
-    seed: int = 1,
+    months: int | None = None,
+    rows: int | None = None,
+    columns: int | None = None,
+    seed: int | None = None,
     spec: SampleSpec | None = None,
 ) -> SampleTruth:
     """Writes believable deliveries under `folder`, which stands for the bucket, and the truth about them.
 
-    The same arguments give the same bytes. `spec` holds the rarer choices; months, rows, columns and seed go before it.
+    The same arguments give the same bytes. `spec` holds all choices with their defaults; the four named here go first.
     """
-    chosen = replace(spec or SampleSpec(), months=months, rows=rows, columns=columns, seed=seed)
+    chosen = spec or SampleSpec()
+    chosen = replace(
+        chosen,
+        months=chosen.months if months is None else months,
+        rows=chosen.rows if rows is None else rows,
+        columns=chosen.columns if columns is None else columns,
+        seed=chosen.seed if seed is None else seed,
+    )
     _check(chosen)
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
@@ -86,7 +92,7 @@ def make_sample(
     made = [_make(root, chosen, delivery) for delivery in planned]
     if not _keeps_old(chosen):
         made = [truth for truth in made if truth.current]
-    truth = SampleTruth(root, chosen.kind, seed, tuple(made))
+    truth = SampleTruth(root, chosen.kind, chosen.seed, tuple(made))
     truth.write()
     return truth
 
@@ -116,7 +122,6 @@ def _plan(spec: SampleSpec) -> list[_Delivery]:
             created = end + timedelta(days=2 + 5 * turn, hours=5, minutes=36, seconds=21 + month)
             planned.append(
                 _Delivery(
-                    index=len(planned),
                     month=month,
                     start=start,
                     end=end,
@@ -147,7 +152,7 @@ def _make(root: Path, spec: SampleSpec, delivery: _Delivery) -> DeliveryTruth:
     keys = [_file_key(spec, delivery, number) for number in range(1, spec.files + 1)]
     for number, key in enumerate(keys):
         share = spec.rows // spec.files + (1 if number < spec.rows % spec.files else 0)
-        rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}/{delivery.index}/{number}")
+        rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}/{delivery.start:%Y-%m}/{delivery.restated}/{number}")
         write_file(root / key, spec.packing, sheet, rng, share, tally)
     manifests = _write_manifests(root, spec, delivery, columns, keys)
     if spec.kind == "cur" and spec.packing == "parquet":
@@ -181,11 +186,12 @@ def _renamed(totals: Totals, names: Mapping[str, str]) -> Totals:
 
 def _sheet(spec: SampleSpec, delivery: _Delivery, columns: tuple[SampleColumn, ...]) -> Sheet:
     growth = (1 + 0.07 * delivery.month) * (1.02 if delivery.restated else 1.0)
-    rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}/{delivery.month}")
+    # What is charged, and under which SKU, is the same in every month.
+    rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}")
     return Sheet(
         cells=cells(spec.kind, columns),
         tags=tags(spec.kind, columns),
-        charges=charges(rng, credits=6 if delivery.restated else 2),
+        charges=charges(rng, credits=3 if delivery.restated else 2),
         constants={
             "bill/PayerAccountId": spec.payer,
             "bill/BillingPeriodStartDate": delivery.start.strftime("%Y-%m-%dT%H:%M:%SZ"),

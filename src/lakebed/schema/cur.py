@@ -163,10 +163,13 @@ def incoming_schema(
     *,
     decimals: str = DEFAULT_DECIMALS,
     current: Schema | None = None,
+    follow_table: bool = True,
 ) -> Schema:
     """The columns of a delivery as the table will call them, each with its original.
 
-    A column of which neither manifest nor dictionary says anything has the type that the table gives it already.
+    A column of which neither manifest nor dictionary says anything has the type that the table gives it already. So has
+    one that is text on one side only, unless `follow_table` is False: manifests with and without types disagree about
+    columns whose values are alike, and a value that does not parse is refused with its line.
     """
     given = list(columns)
     originals = distinct_originals(column.original for column in given)
@@ -174,13 +177,18 @@ def incoming_schema(
     for column, original in zip(given, originals, strict=True):
         name = identities[original]
         present = current.get(name) if current is not None else None
-        silent = column.declared_type is None and known_type(column.original) is None
-        if silent and present is not None:
-            type_ = present.type
-        else:
-            type_ = column_type(column.original, column.declared_type, decimals=decimals)
+        type_ = column_type(column.original, column.declared_type, decimals=decimals)
+        if present is not None:
+            silent = column.declared_type is None and known_type(column.original) is None
+            if silent or (follow_table and _only_one_is_text(present.type, type_)):
+                type_ = present.type
         schema.append(Column(name, type_, original=original))
     return Schema.of(schema)
+
+
+def _only_one_is_text(a: DataType, b: DataType) -> bool:
+    values = (Decimal, Integer, Boolean, Date, Timestamp)
+    return (isinstance(a, Text) and isinstance(b, values)) or (isinstance(b, Text) and isinstance(a, values))
 
 
 Manifest = Delivery | Mapping[str, object]

@@ -24,6 +24,9 @@ from lakebed.storage import Entry
 Facts = dict[str, object]
 
 _ADDRESS = re.compile(r"s3[an]?://(?P<bucket>[^/]+)/(?P<key>.*)", re.DOTALL)
+_OWN_KEYS = frozenset(
+    {"assemblyId", "executionId", "exportArn", "reportKeys", "dataFiles", "reportName", "billingPeriod"}
+)
 _COMPRESSIONS: dict[str, Compression] = {"gzip": "gzip", "zip": "zip", "none": "none", "": "none"}
 
 
@@ -58,9 +61,16 @@ class Manifest:
         return not any(self.id in segment for key in self.keys for segment in key.split("/")[:-1])
 
 
-def read_manifest(entry: Entry, content: bytes) -> Manifest:
-    """A manifest from its bytes. Raises ManifestError that names the file and the key at fault."""
+def read_manifest(entry: Entry, content: bytes) -> Manifest | None:
+    """A manifest from its bytes, or None where it is that of something else, such as dbt's `manifest.json`.
+
+    Raises ManifestError that names the file and the key at fault.
+    """
     facts = _parse(entry.uri, content)
+    if not _OWN_KEYS & facts.keys():
+        return None
+    if not {"reportKeys", "dataFiles"} & facts.keys():
+        raise ManifestError("lists no files: neither reportKeys nor dataFiles is in it", manifest=entry.uri)
     is_export = "dataFiles" in facts or "executionId" in facts
     keys = _keys(entry.uri, facts, "dataFiles" if "dataFiles" in facts else "reportKeys")
     identifier = _text(facts, "executionId", "assemblyId")
@@ -94,8 +104,6 @@ def _parse(uri: str, content: bytes) -> Facts:
         raise ManifestError(f"is not JSON: {error}", manifest=uri, remedy="Copy it again from its bucket.") from error
     if not isinstance(facts, dict):
         raise ManifestError("is not a JSON object", manifest=uri)
-    if not {"reportKeys", "dataFiles"} & facts.keys():
-        raise ManifestError("lists no files: neither reportKeys nor dataFiles is in it", manifest=uri)
     return cast(Facts, facts)
 
 

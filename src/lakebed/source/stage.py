@@ -224,10 +224,19 @@ def _remove(storage: Storage, places: dict[str, list[Entry]]) -> Swept:
     storage.delete([entry.uri for entry in entries if entry.uri.endswith(RECORD_SUFFIX)])
     storage.delete([entry.uri for entry in entries if not entry.uri.endswith(RECORD_SUFFIX)])
     for place in places:
-        if is_local(place) and local_path(place).is_dir() and not any(local_path(place).iterdir()):
-            local_path(place).rmdir()
+        _remove_empty(place)
     data = [entry for entry in entries if not entry.uri.endswith(RECORD_SUFFIX)]
     return Swept(len(places), len(data), sum(entry.size_bytes for entry in data))
+
+
+def _remove_empty(place: str) -> None:
+    """The folders of a delivery, its period, its report and its payer, as far as nothing is left in them."""
+    if is_local(place):
+        folder = local_path(place)
+        for each in (folder, *folder.parents[:3]):
+            if not each.is_dir() or any(each.iterdir()):
+                return
+            each.rmdir()
 
 
 def _safe(name: str) -> str:

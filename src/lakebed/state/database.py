@@ -1,8 +1,10 @@
 """Opens the ledger's database: SQLite safely under several processes, anything else by its URL."""
 
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -43,9 +45,11 @@ def open_database_read_only(place: str | Path) -> Engine:
     """
     path = _sqlite_path(place)
     if path is None:
-        return _server_engine(str(place), read_only=True)
+        return _read_server(str(place))
     if not path.exists():
         return _in_memory(None)
+    if _journal(path).exists() and (recovered := _recovered_copy(path)) is not None:
+        return recovered
     engine = _file_engine(path, read_only=True)
     with transaction(engine) as connection:
         current = version_of(connection) == version_of(None)
@@ -93,6 +97,46 @@ def _remedy(failure: SQLAlchemyError) -> str | None:
     if "readonly" in text or "unable to open" in text:
         return "Check that the folder exists and may be written, or choose another with --workdir."
     return None
+
+
+def _journal(path: Path) -> Path:
+    return path.with_name(f"{path.name}-journal")
+
+
+def _recovered_copy(path: Path) -> Engine | None:
+    """What the next writer will find: a process that was killed in a transaction left a journal to roll back.
+
+    Only a writer may do that, so it is done to a copy. None where the journal belongs to a transaction that is under
+    way: that one the database waits for by itself.
+    """
+    with closing(_connect(path, "ro")) as connection:
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master")
+        except sqlite3.OperationalError:
+            pass
+        else:
+            return None
+    with tempfile.TemporaryDirectory(prefix="lakebed-ledger-") as folder:
+        copy = Path(folder) / path.name
+        for file in (path, _journal(path)):
+            shutil.copy2(file, copy.with_name(file.name))
+        with closing(_connect(copy, "rw")) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master")
+        return _in_memory(copy)
+
+
+def _read_server(url: str) -> Engine:
+    engine = _server_engine(url, read_only=True)
+    with transaction(engine) as connection:
+        found = version_of(connection)
+    if found == 0:
+        return _in_memory(None)
+    if found != version_of(None):
+        raise StateError(
+            f"the ledger has version {found}, and this Lakebed has {version_of(None)}",
+            remedy="A command that loads brings an older one to it; a newer one needs the Lakebed that wrote it.",
+        )
+    return engine
 
 
 def _server_engine(url: str, *, read_only: bool) -> Engine:

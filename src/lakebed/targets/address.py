@@ -1,5 +1,6 @@
 """How users write a target: a place, or one table in it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -52,14 +53,31 @@ class Address:
             )
         return replace(self, table=name)
 
+    def beside(self, suffix: str) -> "Address":
+        """The table of the same place whose name has a suffix: `costs.duckdb#report_rejected`."""
+        if self.kind == "parquet":
+            return replace(self, place=self.place.rstrip("/") + suffix)
+        return replace(self, table=f"{self.table or ''}{suffix}")
+
     def __str__(self) -> str:
         if self.table is None:
             return f"{self.kind}:{self.place}"
         return f"{self.kind}:{self.place}{'#' if self.kind == 'duckdb' else '.'}{self.table}"
 
 
-def open_target(address: Address | str, *, workdir: Path, storage: Storage | None = None) -> Target:
-    """The table at an address, which need not exist yet. Only the modules of its own kind are imported."""
+def open_target(
+    address: Address | str,
+    *,
+    workdir: Path,
+    storage: Storage | None = None,
+    catalogs: Mapping[str, Mapping[str, str]] | None = None,
+    staging: str | None = None,
+) -> Target:
+    """The table at an address, which need not exist yet. Only the modules of its own kind are imported.
+
+    `catalogs` are the Iceberg catalogs of the settings; `lakebed` is SQLite in the work directory unless it is set.
+    `staging` is a folder that workers reach, for a DuckDB file, beside which only this machine can write.
+    """
     if isinstance(address, str):
         address = Address.parse(address)
     if address.kind == "parquet":
@@ -72,8 +90,20 @@ def open_target(address: Address | str, *, workdir: Path, storage: Storage | Non
     if address.kind == "duckdb":
         from lakebed.targets.duckdb import DuckDBTarget
 
-        return DuckDBTarget(absolute(address.place), address.table, storage=storage)
-    raise ConfigError(f"{address}: there is no Iceberg target yet")
+        return DuckDBTarget(absolute(address.place), address.table, storage=storage, staging=staging)
+    try:
+        from lakebed.targets.iceberg import IcebergTarget
+        from lakebed.targets.iceberg_catalog import DEFAULT_CATALOG, CatalogSettings
+    except ModuleNotFoundError as missing:
+        raise ConfigError(
+            f"{address} needs {missing.name}, which is not installed", remedy="pip install 'lakebed[iceberg]'"
+        ) from missing
+    catalog = CatalogSettings.for_workdir(
+        workdir,
+        properties=(catalogs or {}).get(DEFAULT_CATALOG),
+        storage=None if storage is None else storage.settings,
+    )
+    return IcebergTarget(address.place, address.table, catalog)
 
 
 def _parquet(text: str, rest: str) -> Address:
@@ -81,13 +111,13 @@ def _parquet(text: str, rest: str) -> Address:
 
 
 def _duckdb(text: str, rest: str) -> Address:
+    if "://" in rest:
+        raise _wrong(text, "a DuckDB file lies on a local disk")
     place, mark, table = rest.rpartition("#")
     if not mark:
         return Address("duckdb", rest)
     if not place or not table:
         raise _wrong(text, "the file or the table beside # is missing")
-    if "://" in place:
-        raise _wrong(text, "a DuckDB file lies on a local disk")
     return Address("duckdb", place, table)
 
 

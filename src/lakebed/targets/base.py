@@ -6,7 +6,7 @@ staged files to sweep and nothing else.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.dataset as pads
@@ -112,4 +112,53 @@ class Target(Protocol):
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
         """The table for a reader in this process."""
+        ...
+
+
+@dataclass(frozen=True)
+class RowMerge:
+    """A merge for a target that is not made of files: checked source rows, and what they do to those of the table.
+
+    The staged files hold `delivered`, in the table's names and types; their keys are not NULL, and repeat only under
+    `delete_matched`. With `dry_run` the target says what would happen and stays as it is.
+    """
+
+    evolution: EvolutionPlan
+    keys: tuple[str, ...]
+    files: tuple[WrittenFile, ...]
+    delivered: tuple[str, ...]
+    update_matched: bool = False
+    insert_unmatched: bool = False
+    delete_matched: bool = False
+    delete_unmatched: bool = False
+    keeps_missing: bool = True
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowsMerged:
+    """What a target did to its rows; where `null_keys` counts NULLs in key columns, it did nothing."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    rows: int = 0
+    null_keys: Mapping[str, int] = field(default_factory=dict)
+
+
+@runtime_checkable
+class MergesRows(Protocol):
+    """A target that merges rows itself, in one transaction."""
+
+    def merge_rows(self, state: TableState, staging: Staging, merge: RowMerge) -> RowsMerged:
+        """Changes schema and rows whole, or raises ConcurrentModification if the table moved since `state`."""
+        ...
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """A target whose files other writers may cover: with deletes beside them, or with new names for their columns."""
+
+    def settle(self) -> int:
+        """Writes such files anew, so that engines may read every file as it is; returns how many there were."""
         ...

@@ -1,6 +1,7 @@
 """A folder of Parquet files as a table: ours or anybody's, plain or Hive-partitioned, local or in an object store."""
 
 import hashlib
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import reduce
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification, SchemaError, TargetError
+from lakebed.errors import ColumnDropRefused, ConcurrentModification, NotFound, SchemaError, TargetError
 from lakebed.kernels.files import filesystem
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals, WrittenFile
 from lakebed.schema.arrow import from_arrow_field, to_arrow_schema
@@ -18,6 +19,7 @@ from lakebed.schema.types import Schema, Text, fold
 from lakebed.storage import Storage, absolute, is_local, join, local_path
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
 from lakebed.targets.files import Footer, data_file, match, read_footers, with_bounds
+from lakebed.targets.footer_cache import FooterCache
 from lakebed.targets.hive import is_data_file, partition_folder, partition_of
 from lakebed.targets.journal import Checkpoint, Delete, Journal, Put, fingerprint, no_checkpoint
 from lakebed.targets.lock import WAIT_SECONDS
@@ -28,6 +30,8 @@ from lakebed.targets.union import union_schema
 RULES = FormatRules(coarsest_time_unit="ms", null_type=False)
 # Statistics of every column of every file would be slow to turn into Python values where both are many.
 ALL_BOUNDS_UP_TO = 20_000
+# From this many files on, what footers said is kept beside the dataset for the next process.
+CACHE_FROM = 200
 # A file without rows that holds the schema, where no other file does.
 CARRIER_PREFIX = "schema-"
 
@@ -43,16 +47,24 @@ class ParquetTarget:
         checkpoint: Checkpoint = no_checkpoint,
         wait_seconds: float = WAIT_SECONDS,
     ) -> None:
-        self._root = absolute(folder).rstrip("/")
+        self._address = absolute(folder)
+        # The folder itself, not a link to it: lock and journal must be the same for everybody, and on the same disk.
+        self._root = os.path.realpath(local_path(self._address)) if is_local(self._address) else self._address
+        if is_local(self._root) and local_path(self._root).is_file():
+            raise TargetError(f"{self._root} is a file", remedy="A Parquet table is a folder: move the file into one.")
+        if self._root == "/" or (not is_local(self._root) and self._root.count("/") < 3):
+            raise TargetError(
+                f"{folder} cannot be a table: the journal lies beside the folder, and there is nothing beside this",
+                remedy=f"Use a folder inside it: {join(folder, 'table')}.",
+            )
         self._storage = storage or Storage()
         self._journal = Journal(self._root, self._storage, checkpoint=checkpoint, wait_seconds=wait_seconds)
         self._footers: dict[tuple[str, str], Footer] = {}
-        if is_local(self._root) and local_path(self._root).is_file():
-            raise TargetError(f"{self._root} is a file", remedy="A Parquet table is a folder: move the file into one.")
+        self._cache = FooterCache(join(self._journal.folder, "footers.json"), self._root, self._storage)
 
     @property
     def address(self) -> str:
-        return f"parquet:{self._root}"
+        return f"parquet:{self._address}"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -99,6 +111,7 @@ class ParquetTarget:
         return Staging(id_, self._journal.staging(id_), _physical(evolution.final, chosen), chosen)
 
     def commit(self, state: TableState, staging: Staging, change: Change) -> Commit:
+        self._verify(state)
         final = change.evolution.final
         if lost := [name for name in state.schema.names if name not in final]:
             raise ColumnDropRefused(table=self.address, columns=lost)
@@ -110,20 +123,14 @@ class ParquetTarget:
                 f" {min(narrow)} among them",
                 remedy="Rewrite them in the same change: ParquetTarget.files_to_widen names them.",
             )
-        carriers = [file for file in kept if file.rows == 0 and _name(file.uri).startswith(CARRIER_PREFIX)]
-        others = [file for file in kept if file not in carriers]
-        adds = list(change.add)
-        written = self._written(staging, adds)
-        if not _holds(final, [*written, *self._known(others)], staging.partition_by):
-            if _holds(final, [*written, *self._known(kept)], staging.partition_by):
-                carriers = []
-            else:
-                adds.append(self._write_carrier(staging, [*adds, *others]))
-        leaving = [*change.remove, *carriers]
-        puts, deletes = self._operations(staging, adds, leaving)
+        adds, carriers = self._keep_schema(final, staging, change.add, kept)
+        puts, deletes = self._operations(staging, adds, [*change.remove, *carriers])
         self._journal.commit(staging.id, puts, deletes, verify=lambda: self._verify(state))
+        now = self._journal.steady(self._list)
+        if len(now) >= CACHE_FROM:
+            self._cache.save(self._known(now))
         return Commit(
-            version=self._journal.steady(lambda: _version(self._list())),
+            version=_version(now),
             rows=state.rows - sum(file.rows for file in change.remove) + sum(file.rows for file in change.add),
             files_added=len(change.add),
             files_removed=len(change.remove),
@@ -133,7 +140,17 @@ class ParquetTarget:
         self._journal.abandon(staging.id)
 
     def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+        return self._journal.steady(lambda: self._totals(slice_, columns, currency))
+
+    def read(self, columns: Sequence[str] | None = None) -> pads.Dataset:
         state = self.state()
+        dataset = self._dataset(state.files, state)
+        if columns is None:
+            return dataset
+        return dataset.replace_schema(pa.schema([dataset.schema.field(state.schema[name].name) for name in columns]))
+
+    def _totals(self, slice_: Slice | None, columns: Sequence[str], currency: str | None) -> Totals:
+        state = self._look()
         if not state.exists:
             return no_totals(columns)
         wanted = [*columns, *([currency] if currency else [])]
@@ -151,14 +168,10 @@ class ParquetTarget:
             columns={column: pads.field(state.schema[column].name) for column in wanted},
             filter=reduce(lambda left, right: left & right, conditions) if conditions else None,
         )
-        return exact_totals(scanner.to_batches(), columns, currency=currency)
-
-    def read(self, columns: Sequence[str] | None = None) -> pads.Dataset:
-        state = self.state()
-        dataset = self._dataset(state.files, state)
-        if columns is None:
-            return dataset
-        return dataset.replace_schema(pa.schema([dataset.schema.field(state.schema[name].name) for name in columns]))
+        try:
+            return exact_totals(scanner.to_batches(), columns, currency=currency)
+        except FileNotFoundError as error:
+            raise NotFound(f"{self._root} has changed while it was read: {error}", uri=self._root) from error
 
     def _look(self) -> TableState:
         files = self._list()
@@ -187,6 +200,9 @@ class ParquetTarget:
     def _known(self, files: Sequence[DataFile]) -> list[Footer]:
         """The footers of these files; those read before are not read again unless the file has changed."""
         unknown = [file for file in files if (file.uri, file.fingerprint) not in self._footers]
+        if len(unknown) >= CACHE_FROM:
+            self._footers |= self._cache.load(unknown)
+            unknown = [file for file in unknown if (file.uri, file.fingerprint) not in self._footers]
         if unknown:
             first = read_footers(unknown[:1], self._storage, columns=())
             few = len(unknown) * len(first[0].schema.names) <= ALL_BOUNDS_UP_TO
@@ -217,6 +233,19 @@ class ParquetTarget:
                         f" {expected or 'no such column'}"
                     )
         return footers
+
+    def _keep_schema(
+        self, final: Schema, staging: Staging, add: Sequence[WrittenFile], kept: Sequence[DataFile]
+    ) -> tuple[list[WrittenFile], list[DataFile]]:
+        """What to add so that the files alone say what the table's columns are, and which carriers may go."""
+        carriers = [file for file in kept if file.rows == 0 and _name(file.uri).startswith(CARRIER_PREFIX)]
+        others = [file for file in kept if file not in carriers]
+        written = self._written(staging, add)
+        if _holds(final, [*written, *self._known(others)], staging.partition_by):
+            return list(add), carriers
+        if _holds(final, [*written, *self._known(kept)], staging.partition_by):
+            return list(add), []
+        return [*add, self._write_carrier(staging, [*add, *others])], carriers
 
     def _write_carrier(self, staging: Staging, beside: Sequence[WrittenFile | DataFile]) -> WrittenFile:
         """A file without rows, so that columns live on when no other file has them."""
@@ -253,11 +282,11 @@ class ParquetTarget:
         return puts, deletes
 
     def _dataset(self, files: Sequence[DataFile], state: TableState) -> pads.FileSystemDataset:
-        fs, _ = filesystem(self._root, self._storage.settings.to_dict())
+        fs, base = filesystem(self._root, self._storage.settings.to_dict())
         parquet = pads.ParquetFileFormat()
         fragments = [
             parquet.make_fragment(
-                filesystem(file.uri, self._storage.settings.to_dict())[1],
+                base + file.uri.removeprefix(self._root),
                 fs,
                 partition_expression=_partition_expression(file, state.partition_by),
             )

@@ -61,6 +61,21 @@ class S3Server:
             "AWS_ALLOW_HTTP": "true",
         }
 
+    @property
+    def catalog_properties(self) -> dict[str, str]:
+        """The Iceberg REST catalog as PyIceberg opens it: signed, as S3 Tables asks for it."""
+        return {
+            "type": "rest",
+            "uri": self.iceberg_endpoint,
+            "warehouse": f"s3://{self.table_bucket}",
+            "rest.sigv4-enabled": "true",
+            "rest.signing-name": "s3tables",
+            "rest.signing-region": self.region,
+            "client.region": self.region,
+            "client.access-key-id": self.access_key,
+            "client.secret-access-key": self.secret_key,
+        }
+
     def filesystem(self) -> pafs.S3FileSystem:
         """PyArrow's own client, which may make buckets."""
         return pafs.S3FileSystem(

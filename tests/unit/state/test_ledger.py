@@ -1,6 +1,9 @@
 """The ledger's promises: what is written is read back, states follow the loads, a table outranks its ledger."""
 
 import dataclasses
+import signal
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -112,6 +115,7 @@ def test_a_load_brings_names_history_and_sums_in_one_step(ledger: Ledger) -> Non
             SumRecord("cost", None, Decimal("0.000000000000000001"), Decimal("0.000000000000000001")),
             SumRecord("cost", "USD", Decimal("4.0E-7"), Decimal("0"), rounded=Decimal("-4.0E-7")),
             SumRecord("cost", "EUR", Decimal("1"), Decimal("2")),
+            SumRecord("cost", "", Decimal("3"), Decimal("3")),
         ),
     )
     finish(ledger, SEPTEMBER, "a1", outcome)
@@ -170,6 +174,30 @@ def test_reading_leaves_every_byte_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="readonly"):
         reader.set_state(SEPTEMBER, "a1", "loaded")
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert [file.name for file in tmp_path.iterdir()] == ["ledger.db"]
+
+
+KILLED = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 2")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE lakebed_deliveries SET state = 'half done'")
+for number in range(2000):
+    connection.execute("INSERT INTO lakebed_ledger VALUES (?)", (number,))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_reading_after_a_kill_in_the_middle_of_a_transaction(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    Ledger.open(path).discovered([a_delivery()], source="s")
+    assert subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False).returncode == -signal.SIGKILL
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert set(before) == {"ledger.db", "ledger.db-journal"}
+    assert [record.state for record in Ledger.read(path).deliveries()] == ["discovered"]
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    assert [record.state for record in Ledger.open(path).deliveries()] == ["discovered"]
     assert [file.name for file in tmp_path.iterdir()] == ["ledger.db"]
 
 

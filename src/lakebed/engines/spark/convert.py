@@ -3,14 +3,11 @@
 DataFrame API only, so that classic Spark and Spark Connect both run it.
 """
 
-import pickle
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakebed.engines.base import Converted, ConvertJob, FileDone, Progress
@@ -24,9 +21,10 @@ from lakebed.engines.results import (
     raise_first,
     written,
 )
+from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
 from lakebed.kernels.job import Facts
-from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks, run
+from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
 from lakebed.model import DataFile, Slice, SourceFile, Staging, WrittenFile
 
 _POLL_SECONDS = 0.5
@@ -43,7 +41,7 @@ def convert(
     tasks = ConvertTasks(conversion, tuple(input_of(file) for file in ordered), uuid.uuid4().hex)
     watch = _Watch(Notes(conversion.place, tasks.run), ordered, progress)
     with watch:
-        results = _in_order(_run(session, tasks, len(ordered)), order)
+        results = _in_order(run_tasks(session, tasks, len(ordered)), order)
     raise_first(results)
     facts = [result for result in results if isinstance(result, Facts)]
     if len(facts) != len(ordered):
@@ -66,35 +64,15 @@ def rewrite(
         tuple(existing_of(files[position]) for position in order),
         without.values if without else None,
     )
-    results = _in_order(_run(session, tasks, len(order)), order)
+    results = _in_order(run_tasks(session, tasks, len(order)), order)
     raise_first(results)
     return tuple(written(output) for outputs in results if isinstance(outputs, tuple) for output in outputs)
-
-
-def _run(session: SparkSession, tasks: Callable[[int], object], count: int) -> list[object]:
-    """One stage of `count` tasks, no shuffle; what each returned, by its number."""
-    if count == 0:
-        return []
-    numbers = session.range(0, count, 1, count)
-    try:
-        returned = numbers.mapInArrow(partial(run, tasks), "task long, result binary").toArrow()
-    except PySparkException as error:
-        raise EngineError(f"the Spark job failed: {_reason(error)}") from error
-    results = dict(zip(returned.column(0).to_pylist(), returned.column(1).to_pylist(), strict=True))
-    return [pickle.loads(results[number]) for number in range(count)]
 
 
 def _in_order(results: Sequence[object], order: Sequence[int]) -> list[object]:
     """Results of the tasks, back in the order of the job's files."""
     by_position = dict(zip(order, results, strict=True))
     return [by_position[position] for position in range(len(order))]
-
-
-def _reason(error: PySparkException) -> str:
-    """The line that matters of a Python traceback inside a Java one."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in lines if not line.startswith(("at ", "File ", "Traceback")) and "Error: " in line]
-    return (raised or lines or [type(error).__name__])[-1 if raised else 0]
 
 
 class _Watch:

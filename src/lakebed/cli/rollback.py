@@ -1,0 +1,20 @@
+"""`lakebed rollback`."""
+
+from typing import Annotated
+
+import typer
+
+from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
+from lakebed.housekeeping import rollback as roll_back
+
+
+def rollback(
+    table: Annotated[str, typer.Argument(help="An Iceberg table: iceberg:NAMESPACE.TABLE.")],
+    snapshot: Annotated[int, typer.Argument(help="The snapshot to go back to; `lakebed history` lists them.")],
+    workdir: Workdir = None,
+    as_json: Json = False,
+) -> None:
+    """Makes an earlier snapshot of an Iceberg table the current one; its schema stays as wide as it is."""
+    with reporting(as_json=as_json):
+        record = roll_back(table, snapshot, workdir=workdir)
+        show(record, as_json=as_json, render=lambda: OUT.print(f"{table} is at snapshot {record.id} of {record.at}"))

@@ -1,0 +1,34 @@
+"""`lakebed sweep`."""
+
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
+from lakebed.housekeeping import Swept
+from lakebed.housekeeping import sweep as sweep_up
+
+
+def sweep(
+    table: Annotated[str | None, typer.Argument(help="Only this table. [default: every table of the ledger]")] = None,
+    expire_days: Annotated[
+        float | None,
+        typer.Option("--expire-days", min=0, help="Also forget snapshots of the Iceberg table older than this."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go and remove nothing.")] = False,
+    workdir: Workdir = None,
+    as_json: Json = False,
+) -> None:
+    """Removes files that crashed runs left; with --expire-days old snapshots of an Iceberg table too."""
+    with reporting(as_json=as_json):
+        age = None if expire_days is None else timedelta(days=expire_days)
+        swept = sweep_up(table, workdir=workdir, expire_before=age, dry_run=dry_run)
+        show(swept, as_json=as_json, render=lambda: _draw(swept))
+
+
+def _draw(swept: Swept) -> None:
+    verb = "would remove" if swept.dry_run else "removed"
+    OUT.print(f"{verb} {len(swept.files)} files of {len(swept.folders)} crashed runs")
+    if swept.expired.snapshots:
+        OUT.print(f"{verb} {len(swept.expired.snapshots)} snapshots and {len(swept.expired.files)} files of theirs")

@@ -1,0 +1,543 @@
+"""Merges with DuckDB: a native MERGE decides each row, and affected files are written anew by streaming COPY.
+
+DuckDB can MERGE only into tables of its own, so the matched rows of the affected files (their keys, and where they lie)
+go into a scratch table; MERGE pairs them with source rows, and says for each whether it was updated or inserted. Then
+each affected file streams through a join with the few changed rows. Before DuckDB 1.4, or with `use_merge=False`, the
+same is done with UNION ALL and NOT EXISTS.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakebed.engines.arrow.checked import renamed
+from lakebed.engines.arrow.merge import ArrowSource
+from lakebed.engines.duckdb import sql
+from lakebed.engines.duckdb.scratch import Scratch, private_connection, reach_object_store
+from lakebed.engines.duckdb.version import choose_merge, require_flag
+from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
+from lakebed.engines.sources import opened
+from lakebed.errors import DatasetMergeError, UnsupportedType
+from lakebed.kernels.files import filesystem
+from lakebed.kernels.merge import codec_of
+from lakebed.merge import refusals
+from lakebed.merge.result import MergeCounts
+from lakebed.merge.spec import MergeSpec
+from lakebed.merge.validate import Unified
+from lakebed.model import DataFile, Staging, WrittenFile
+from lakebed.schema.duckdb import quote_identifier as q
+from lakebed.schema.duckdb import to_duckdb
+from lakebed.schema.types import DataType, List, Map, Null, Schema, Struct, Time, Timestamp, fold
+from lakebed.storage import is_local, join, local_path
+
+log = logging.getLogger(__name__)
+
+
+class DuckDBMerge:
+    """The DuckDB engine's merge, on a connection of the caller or on one of its own."""
+
+    name = "duckdb"
+
+    def __init__(self, *, use_merge: bool | None = None, connection: duckdb.DuckDBPyConnection | None = None) -> None:
+        self._use_merge = require_flag(use_merge)
+        self._connection = connection
+
+    @contextmanager
+    def open(self, source: object, settings: Mapping[str, object]) -> Iterator[MergeSource]:
+        with ExitStack() as stack:
+            connection = self._connection or stack.enter_context(private_connection(settings))
+            table = stack.enter_context(opened(source, settings))
+            scratch = stack.enter_context(Scratch(connection))
+            yield DuckDBSource(table, scratch, settings, self._use_merge)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A checked source: its table in DuckDB, and a column there that numbers its rows."""
+
+    unified: Unified
+    table: str
+    number: str
+    native: bool
+
+    @property
+    def spec(self) -> MergeSpec:
+        return self.unified.spec
+
+    @property
+    def final(self) -> Schema:
+        return self.unified.evolution.final
+
+    @property
+    def emptied(self) -> tuple[str, ...]:
+        return () if self.spec.keeps_missing else self.unified.evolution.padded
+
+
+class DuckDBSource:
+    """A source that DuckDB merges."""
+
+    def __init__(
+        self, table: pa.Table, scratch: Scratch, settings: Mapping[str, object], use_merge: bool | None
+    ) -> None:
+        self._table = table
+        self._scratch = scratch
+        self._settings = settings
+        self._use_merge = use_merge
+        self._ready: _Ready | None = None
+        self._arrow: ArrowSource | None = None
+        self._matched: str | None = None
+        self._reaches_store = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._table.schema
+
+    def check(self, unified: Unified) -> CheckedSource:
+        native = choose_merge(self._scratch.connection, self._use_merge, unified.spec)
+        if column := next((column for column in unified.evolution.final if not _faithful(column.type)), None):
+            log.info(
+                "column %s is %s, which DuckDB cannot write as it is: merging with Arrow", column.name, column.type
+            )
+            self._arrow = ArrowSource(self._table, self._settings)
+            return self._arrow.check(unified)
+        self._arrow = None
+        scratch = self._scratch
+        with failing(unified.spec):
+            view = scratch.register("source", renamed(self._table, unified))
+            number = f"{view}_row"
+            table = scratch.table("source", _numbered(view, number, unified))
+        self._ready = _Ready(unified, table, number, native)
+        self._refuse_null_and_repeated_keys(self._ready)
+        keys = ", ".join(q(key) for key in unified.spec.keys)
+        found = scratch.arrow(f"SELECT {keys} FROM {q(table)}")
+        return CheckedSource(found.num_rows, found)
+
+    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+        if self._arrow is not None:
+            return self._arrow.match(unified, files, in_path=in_path)
+        ready = self._known()
+        self._reach([file.uri for file in files])
+        with failing(unified.spec, files):
+            keys = self._target_keys(ready, files, in_path)
+            nulls = self._null_keys(ready, keys, files)
+            if self._matched is not None:
+                self._scratch.drop(self._matched)
+            self._matched = self._scratch.table(
+                "matched",
+                f"SELECT target.*, CAST(NULL AS BIGINT) AS {q(ready.number)} FROM ({keys}) AS target "
+                f"SEMI JOIN {q(ready.table)} AS source ON "
+                + sql.equal_keys(sql.scratch_keys(ready.spec.keys), "target", "source", ready.spec.keys),
+            )
+            counted = self._scratch.rows(f"SELECT {q(sql.FILE)}, count(*) FROM {q(self._matched)} GROUP BY ALL")
+            distinct = ", ".join(q(key) for key in sql.scratch_keys(ready.spec.keys))
+            found = self._scratch.number(f"SELECT count(*) FROM (SELECT DISTINCT {distinct} FROM {q(self._matched)})")
+        return Matches({str(uri): int(str(count)) for uri, count in counted}, nulls, found)
+
+    def write(self, job: MergeJob) -> Merged:
+        if self._arrow is not None:
+            return self._arrow.write(job)
+        self._reach([job.staging.folder])
+        with failing(job.plan.spec, job.plan.rewrite):
+            matched = self._matched or self._no_matches()
+            return _Writer(job, self._known(), matched, self._scratch, self._settings).write()
+
+    def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
+        if self._arrow is not None:
+            return self._arrow.write_source(staging)
+        ready = self._known()
+        self._reach([staging.folder])
+        schema = Schema.of(ready.final[name] for name in ready.unified.delivered)
+        physical = pa.schema([self._renamed_field(ready, name) for name in schema.names])
+        with failing(ready.spec):
+            written = copy(
+                self._scratch,
+                f"SELECT * EXCLUDE ({q(ready.number)}) FROM {q(ready.table)}",
+                staging,
+                "source.parquet",
+                physical,
+                "zstd",
+                {},
+                self._settings,
+            )
+        return (written,) if written is not None else ()
+
+    def _no_matches(self) -> str:
+        """An empty scratch table, for when no file can hold a key of the source."""
+        ready = self._known()
+        keys = ", ".join(
+            f"CAST(NULL AS {to_duckdb(ready.final[key].type, column=key)}) AS {q(own)}"
+            for key, own in zip(ready.spec.keys, sql.scratch_keys(ready.spec.keys), strict=True)
+        )
+        file, number = f"CAST(NULL AS VARCHAR) AS {q(sql.FILE)}", f"CAST(NULL AS BIGINT) AS {q(ready.number)}"
+        return self._scratch.table("matched", f"SELECT {file}, {keys}, {number} LIMIT 0")
+
+    def _renamed_field(self, ready: _Ready, name: str) -> pa.Field:
+        return renamed(self._table.slice(0, 0), ready.unified).schema.field(name)
+
+    def _refuse_null_and_repeated_keys(self, ready: _Ready) -> None:
+        spec, table = ready.spec, q(ready.table)
+        counts = ", ".join(f"count(*) - count({q(key)})" for key in spec.keys)
+        (row,) = self._scratch.rows(f"SELECT {counts} FROM {table}")
+        for key, count in zip(spec.keys, row, strict=True):
+            if count:
+                raise refusals.null_key(spec, side="source", column=key, count=int(str(count)))
+        if spec.keys_may_repeat:
+            return
+        keys = ", ".join(q(key) for key in spec.keys)
+        repeated = (
+            f"SELECT {keys}, min({q(ready.number)}) AS {q(ready.number)} FROM {table} "
+            f"GROUP BY {keys} HAVING count(*) > 1"
+        )
+        if several := self._scratch.number(f"SELECT count(*) FROM ({repeated})"):
+            shown = self._scratch.rows(
+                f"SELECT {keys} FROM ({repeated}) ORDER BY {q(ready.number)} LIMIT {refusals.SHOWN_KEYS}"
+            )
+            raise refusals.duplicate_keys(spec, count=several, keys=shown)
+
+    def _target_keys(self, ready: _Ready, files: Sequence[DataFile], in_path: Sequence[str]) -> str:
+        """The keys of the candidate files, in the table's types, each with its file."""
+        paths = {fold(name): name for name in in_path}
+        columns = [f"rows.{q(sql.FILE)}"]
+        needs_paths = False
+        for key, own in zip(ready.spec.keys, sql.scratch_keys(ready.spec.keys), strict=True):
+            kind = to_duckdb(ready.final[key].type, column=key)
+            origin = "paths" if fold(key) in paths else "rows"
+            needs_paths = needs_paths or origin == "paths"
+            columns.append(f"CAST({origin}.{q(key)} AS {kind}) AS {q(own)}")
+        rows = sql.read_files([file.uri for file in files], filename=sql.FILE)
+        if not needs_paths:
+            return f"SELECT {', '.join(columns)} FROM {rows} AS rows"
+        known = {sql.FILE: pa.array([file.uri for file in files], pa.string())}
+        for key in ready.spec.keys:
+            if fold(key) in paths:
+                known[key] = pa.array([_folded(file.partition).get(fold(key)) for file in files], pa.string())
+        view = self._scratch.register("paths", pa.table(known))
+        return f"SELECT {', '.join(columns)} FROM {rows} AS rows JOIN {q(view)} AS paths USING ({q(sql.FILE)})"
+
+    def _null_keys(self, ready: _Ready, keys: str, files: Sequence[DataFile]) -> dict[str, int]:
+        """NULL keys among the candidates; footers that count them spare the scan."""
+        unknown = [
+            (key, own)
+            for key, own in zip(ready.spec.keys, sql.scratch_keys(ready.spec.keys), strict=True)
+            if any(
+                fold(key) not in _folded(file.partition)
+                and ((bounds := file.bounds.get(key)) is None or bounds.nulls is None)
+                for file in files
+            )
+        ]
+        if not unknown:
+            return {}
+        counts = ", ".join(f"count(*) - count({q(own)})" for _, own in unknown)
+        (row,) = self._scratch.rows(f"SELECT {counts} FROM ({keys})")
+        return {key: int(str(count)) for (key, _), count in zip(unknown, row, strict=True) if count}
+
+    def _reach(self, uris: Sequence[str]) -> None:
+        if not self._reaches_store and any(not is_local(uri) for uri in uris):
+            reach_object_store(self._scratch.connection, self._settings)
+            self._reaches_store = True
+
+    def _known(self) -> _Ready:
+        assert self._ready is not None, "check comes before match and write"
+        return self._ready
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes one plan."""
+
+    job: MergeJob
+    ready: _Ready
+    matched: str
+    scratch: Scratch
+    settings: Mapping[str, object]
+
+    def write(self) -> Merged:
+        plan, ready = self.job.plan, self.ready
+        actions = self._pair()
+        codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self.settings)
+        written: list[WrittenFile] = []
+        deleted = sum(file.rows for file in plan.drop)
+        moved: list[str] = []
+        for number, pack in enumerate(plan.packs):
+            rows = self._rows_of(pack)
+            query = self._after(rows, pack)
+            leaving = self._leaving(rows, pack)
+            if leaving is not None:
+                moved.append(leaving)
+                query = f"SELECT * FROM ({query}) WHERE {self._belongs(pack[0])}"
+            done = copy(
+                self.scratch,
+                query,
+                self.job.staging,
+                f"merged-{number:05d}.parquet",
+                self.job.physical,
+                codec,
+                pack[0].partition,
+                self.settings,
+            )
+            left = (done.rows if done else 0) + (
+                self.scratch.number(f"SELECT count(*) FROM {q(leaving)}") if leaving else 0
+            )
+            deleted += sum(file.rows for file in pack) - left
+            if done is not None:
+                written.append(done)
+        for table in moved:
+            written += self._partitioned(f"SELECT * FROM {q(table)}", f"moved-{len(written):05d}", codec)
+        inserted = 0
+        if plan.expected.inserted:
+            arrived = self._partitioned(self._inserts(), "inserted", codec)
+            inserted = sum(file.rows for file in arrived)
+            written += arrived
+        if ready.native and inserted != actions["INSERT"] and not ready.spec.effects.delete_matched:
+            raise DatasetMergeError(
+                f"MERGE operation failed: it inserted {actions['INSERT']} rows and {inserted} were written",
+                kind="ENGINE_FAILED",
+                strategy=ready.spec.strategy,
+                key_columns=ready.spec.keys,
+            )
+        return Merged(tuple(written), MergeCounts(inserted, actions["UPDATE"], deleted))
+
+    def _pair(self) -> Counter[str]:
+        """Pairs matched rows with source rows, and counts what becomes of each."""
+        ready, does = self.ready, self.ready.spec.effects
+        keys = sql.as_scratch_keys(ready.spec.keys)
+        matched = q(self.matched)
+        if not ready.native:
+            updated = self.scratch.number(f"SELECT count(*) FROM {matched}") if does.update_matched else 0
+            return Counter({"UPDATE": updated})
+        if does.delete_matched:
+            source = f"(SELECT DISTINCT {keys} FROM {q(ready.table)})"
+        else:
+            source = f"(SELECT {keys}, {q(ready.number)} FROM {q(ready.table)})"
+        statement = sql.merge_statement(self.matched, source, ready.spec.keys, does)
+        if does.delete_matched:
+            # What is deleted from the scratch table must still be found when files are rewritten.
+            copied = self.scratch.table("deleted", f"SELECT * FROM {matched}")
+            statement = sql.merge_statement(copied, source, ready.spec.keys, does)
+        counted = self.scratch.arrow(statement).column("merge_action").value_counts()
+        return Counter({str(one["values"]): int(one["counts"].as_py()) for one in counted})
+
+    def _rows_of(self, pack: Sequence[DataFile]) -> str:
+        """The rows of the pack's files in the table's schema; files of equal columns are read together."""
+        by_columns: dict[tuple[str, ...], list[str]] = {}
+        for file in pack:
+            files, path = filesystem(file.uri, self.settings)
+            names = tuple(pq.read_schema(path, filesystem=files).names)
+            by_columns.setdefault(names, []).append(file.uri)
+        constants = {name: _folded(pack[0].partition).get(fold(name)) for name in self.job.in_path}
+        return " UNION ALL ".join(
+            sql.in_table_schema(uris, names, self.ready.final, constants) for names, uris in by_columns.items()
+        )
+
+    def _after(self, rows: str, pack: Sequence[DataFile]) -> str:
+        """What the pack's rows become."""
+        ready, does, keys = self.ready, self.ready.spec.effects, self.ready.spec.keys
+        own = sql.scratch_keys(keys)
+        if not any(self.job.plan.matched.get(file.uri) for file in pack):
+            return rows
+        here = f"SELECT * FROM {q(self.matched)} WHERE {q(sql.FILE)} IN ({', '.join(_text(f.uri) for f in pack)})"
+        if does.delete_matched:
+            return (
+                f"SELECT target.* FROM ({rows}) AS target WHERE NOT EXISTS "
+                f"(SELECT 1 FROM ({here}) AS source WHERE {sql.equal_keys(keys, 'target', 'source', own)})"
+            )
+        if not does.update_matched:
+            return rows
+        changes = f"SELECT source.* FROM {q(ready.table)} AS source SEMI JOIN ({here}) AS here ON " + (
+            f"source.{q(ready.number)} = here.{q(ready.number)}"
+            if ready.native
+            else sql.equal_keys(keys, "source", "here", own)
+        )
+        join = "JOIN" if does.delete_unmatched or not ready.native else "LEFT JOIN"
+        changed = sql.updated_rows(
+            ready.final,
+            ready.unified.delivered,
+            ready.emptied,
+            rows=rows,
+            changes=changes,
+            keys=keys,
+            marker=ready.number,
+            joined=join,
+        )
+        if ready.native or does.delete_unmatched:
+            return changed
+        return (
+            f"SELECT target.* FROM ({rows}) AS target WHERE NOT EXISTS "
+            f"(SELECT 1 FROM ({changes}) AS source WHERE {sql.equal_keys(keys, 'target', 'source')}) "
+            f"UNION ALL {changed}"
+        )
+
+    def _leaving(self, rows: str, pack: Sequence[DataFile]) -> str | None:
+        """A table of the rows that an update moves out of their partition, or None where there are none."""
+        by = self.job.staging.partition_by
+        ready = self.ready
+        changed = {*ready.unified.delivered, *ready.emptied}
+        if not ready.spec.effects.update_matched or not any(name in changed for name in by):
+            return None
+        if not any(self.job.plan.matched.get(file.uri) for file in pack):
+            return None
+        table = self.scratch.table(
+            "moved", f"SELECT * FROM ({self._after(rows, pack)}) WHERE NOT ({self._belongs(pack[0])})"
+        )
+        if self.scratch.number(f"SELECT count(*) FROM {q(table)}"):
+            return table
+        self.scratch.drop(table)
+        return None
+
+    def _belongs(self, file: DataFile) -> str:
+        values = _folded(file.partition)
+        return " AND ".join(
+            f"CAST({q(name)} AS VARCHAR) IS NOT DISTINCT FROM {_text(values.get(fold(name)))}"
+            for name in self.job.staging.partition_by
+        )
+
+    def _inserts(self) -> str:
+        ready = self.ready
+        if ready.spec.effects.delete_matched:
+            where = ""
+        elif ready.native:
+            where = (
+                f"SEMI JOIN (SELECT {q(ready.number)} FROM {q(self.matched)} WHERE {q(sql.FILE)} IS NULL) AS new "
+                f"ON source.{q(ready.number)} = new.{q(ready.number)}"
+            )
+        else:
+            where = (
+                f"WHERE NOT EXISTS (SELECT 1 FROM {q(self.matched)} AS target WHERE "
+                + sql.equal_keys(sql.scratch_keys(ready.spec.keys), "target", "source", ready.spec.keys)
+                + ")"
+            )
+        return sql.source_rows(ready.final, ready.unified.delivered, ready.table, where)
+
+    def _partitioned(self, query: str, name: str, codec: str) -> list[WrittenFile]:
+        """Writes rows as new files, one for each partition."""
+        by = self.job.staging.partition_by
+        if not by:
+            done = copy(
+                self.scratch, query, self.job.staging, f"{name}.parquet", self.job.physical, codec, {}, self.settings
+            )
+            return [done] if done is not None else []
+        table = self.scratch.table("arriving", query)
+        columns = ", ".join(f"CAST({q(column)} AS VARCHAR)" for column in by)
+        written = []
+        for number, values in enumerate(self.scratch.rows(f"SELECT DISTINCT {columns} FROM {q(table)} ORDER BY ALL")):
+            partition = {
+                column: None if value is None else str(value) for column, value in zip(by, values, strict=True)
+            }
+            where = " AND ".join(
+                f"CAST({q(column)} AS VARCHAR) IS NOT DISTINCT FROM {_text(value)}"
+                for column, value in partition.items()
+            )
+            done = copy(
+                self.scratch,
+                f"SELECT * FROM {q(table)} WHERE {where}",
+                self.job.staging,
+                f"{name}-{number:05d}.parquet",
+                self.job.physical,
+                codec,
+                partition,
+                self.settings,
+            )
+            written += [done] if done is not None else []
+        self.scratch.drop(table)
+        return written
+
+
+def copy(
+    scratch: Scratch,
+    query: str,
+    staging: Staging,
+    name: str,
+    physical: pa.Schema,
+    codec: str,
+    partition: Mapping[str, str | None],
+    settings: Mapping[str, object],
+) -> WrittenFile | None:
+    """Streams a query into a new file; None, and no file, where it has no rows."""
+    uri = join(staging.folder, name)
+    if is_local(uri):
+        uri = str(local_path(uri))
+        local_path(staging.folder).mkdir(parents=True, exist_ok=True)
+    rows = scratch.number(sql.copy_to(query, uri, physical, codec))
+    if not rows and is_local(uri):
+        local_path(uri).unlink()
+    if not rows:
+        return None
+    files, path = filesystem(uri, settings)
+    return WrittenFile(name, rows, files.get_file_info(path).size, dict(partition))
+
+
+@contextmanager
+def failing(spec: MergeSpec, files: Sequence[DataFile] = ()) -> Iterator[None]:
+    """Wraps DuckDB's own errors, with what was being merged."""
+    try:
+        yield
+    except UnsupportedType as error:
+        raise refusals.incompatible(
+            spec, error.message, column=error.column, remedy="Use engine='arrow', which has this type."
+        ) from error
+    except duckdb.Error as error:
+        log.error(
+            "MERGE operation failed: %s: %s (strategy %s, keys %s, files %s)",
+            type(error).__name__,
+            error,
+            spec.strategy,
+            ", ".join(spec.keys),
+            ", ".join(file.uri for file in files[:5]),
+        )
+        raise DatasetMergeError(
+            f"MERGE operation failed: {error}",
+            kind="ENGINE_FAILED",
+            remedy="The target is as it was.",
+            strategy=spec.strategy,
+            key_columns=spec.keys,
+            operation="merge",
+        ) from error
+
+
+def _numbered(view: str, number: str, unified: Unified) -> str:
+    """The source with its rows numbered, deduplicated where asked."""
+    spec = unified.spec
+    columns = ", ".join(q(name) for name in unified.delivered)
+    if spec.strategy != "deduplicate":
+        return f"SELECT {columns}, row_number() OVER () AS {q(number)} FROM {q(view)}"
+    rows = f"SELECT DISTINCT {columns} FROM {q(view)}"
+    if spec.dedup_order_by:
+        keys = ", ".join(q(key) for key in spec.keys)
+        order = ", ".join(f"{q(name)} DESC NULLS LAST" for name in spec.dedup_order_by)
+        rows = (
+            f"SELECT DISTINCT {columns} FROM {q(view)} QUALIFY rank() OVER (PARTITION BY {keys} ORDER BY {order}) = 1"
+        )
+    return f"SELECT {columns}, row_number() OVER () AS {q(number)} FROM ({rows})"
+
+
+def _faithful(kind: DataType) -> bool:
+    """Whether DuckDB writes this type to Parquet as it is, neither finer nor coarser."""
+    match kind:
+        case Null():
+            return False
+        case Time(unit):
+            return unit == "us"
+        case Timestamp(unit, zone):
+            return unit == "us" or (zone is None and unit != "s")
+        case List(element):
+            return _faithful(element)
+        case Map(key, value):
+            return _faithful(key) and _faithful(value)
+        case Struct(fields):
+            return bool(fields) and all(_faithful(field.type) for field in fields)
+        case _:
+            return True
+
+
+def _folded(partition: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {fold(name): value for name, value in partition.items()}
+
+
+def _text(value: str | None) -> str:
+    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,123 @@
+"""Names and connections that leave nothing behind."""
+
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from uuid import uuid4
+
+import duckdb
+import pyarrow as pa
+
+from lakebed.errors import EngineError
+from lakebed.schema.duckdb import quote_identifier, quote_literal
+
+log = logging.getLogger("lakebed.engines.duckdb.merge")
+
+
+class Scratch:
+    """Temporary tables and views under unique names, all of them gone when the context ends, however it ends."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+        self._tables: list[str] = []
+        self._views: list[str] = []
+
+    def __enter__(self) -> "Scratch":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in self._tables:
+            self.connection.execute(f"DROP TABLE IF EXISTS {quote_identifier(name)}")
+        for name in self._views:
+            _unregister_duckdb_table_safely(self.connection, name)
+
+    def register(self, prefix: str, table: pa.Table) -> str:
+        """The table as a view under a new name, without a copy."""
+        name = f"{prefix}_view_{uuid4().hex}"
+        self._views.append(name)
+        self.connection.register(name, table)
+        return name
+
+    def table(self, prefix: str, query: str) -> str:
+        """A temporary table of the rows of a query."""
+        name = f"{prefix}_{uuid4().hex}"
+        self._tables.append(name)
+        self.connection.execute(f"CREATE TEMP TABLE {quote_identifier(name)} AS {query}")
+        return name
+
+    def drop(self, name: str) -> None:
+        """Drops a temporary table before the context ends."""
+        self.connection.execute(f"DROP TABLE IF EXISTS {quote_identifier(name)}")
+        self._tables.remove(name)
+
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        return self.connection.execute(query).fetchall()
+
+    def arrow(self, query: str) -> pa.Table:
+        """The rows of a query as an Arrow table."""
+        result = self.connection.execute(query)
+        # Newer releases renamed it and warn about the old name, which is the only one that older ones have.
+        fetch = getattr(result, "to_arrow_table", None) or result.fetch_arrow_table
+        return fetch()
+
+    def number(self, query: str) -> int:
+        """The one number that a query returns."""
+        (number,) = self.rows(query)[0]
+        return int(str(number))
+
+
+def _unregister_duckdb_table_safely(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Unregisters a view; one that was never registered is fine."""
+    try:
+        connection.unregister(name)
+    except duckdb.Error as error:
+        log.debug("view %s was not registered: %s", name, error)
+
+
+@contextmanager
+def private_connection(settings: Mapping[str, object]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection of our own that spills to a temporary folder rather than to where the user happens to be."""
+    with tempfile.TemporaryDirectory(prefix="lakebed-duckdb-") as folder:
+        connection = duckdb.connect(config={"temp_directory": folder})
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+def reach_object_store(connection: duckdb.DuckDBPyConnection, settings: Mapping[str, object]) -> str:
+    """Lets the connection read and write s3:// addresses; returns the secret's name, to be dropped later."""
+    _load_httpfs(connection)
+    endpoint = str(settings.get("endpoint_url", ""))
+    options = {
+        "KEY_ID": settings.get("access_key_id"),
+        "SECRET": settings.get("secret_access_key"),
+        "SESSION_TOKEN": settings.get("session_token"),
+        "REGION": settings.get("region"),
+        "ENDPOINT": endpoint.partition("://")[2] or None,
+        "USE_SSL": "false" if endpoint.startswith("http://") else None,
+        "URL_STYLE": "path" if endpoint else None,
+    }
+    given = ", ".join(f"{name} {quote_literal(str(value))}" for name, value in options.items() if value is not None)
+    name = f"lakebed_{uuid4().hex}"
+    connection.execute(f"CREATE TEMPORARY SECRET {name} (TYPE s3{', ' + given if given else ''})")
+    return name
+
+
+def _load_httpfs(connection: duckdb.DuckDBPyConnection) -> None:
+    wheel = find_spec("duckdb_extension_httpfs")
+    if wheel is not None and wheel.origin is not None:
+        found = sorted(Path(wheel.origin).parent.glob(f"extensions/v{duckdb.__version__}/httpfs.duckdb_extension"))
+        if found:
+            connection.execute(f"LOAD {quote_literal(str(found[0]))}")
+            return
+    try:
+        connection.execute("INSTALL httpfs; LOAD httpfs")
+    except duckdb.Error as error:
+        raise EngineError(
+            f"DuckDB cannot load its extension httpfs, which reads object stores: {error}",
+            remedy="pip install 'lakebed[duckdb-extensions]', or use engine='arrow'.",
+        ) from error

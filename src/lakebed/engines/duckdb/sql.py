@@ -1,0 +1,167 @@
+"""The SQL of a merge. Names are quoted, types cast, and no column is ever addressed by its position."""
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from lakebed.engines.duckdb.paths import PathValidator
+from lakebed.merge.spec import Effects
+from lakebed.schema.duckdb import quote_identifier as q
+from lakebed.schema.duckdb import quote_literal, to_duckdb
+from lakebed.schema.types import Schema, fold
+
+# What Parquet files of DuckDB and of Arrow call the schema that Arrow restores types and field metadata from.
+ARROW_SCHEMA = "ARROW:schema"
+# Names of our own in scratch tables: long and odd enough to be nobody's.
+OWN = "lakebed 7d1f0c"
+FILE = f"{OWN} file"
+CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}
+
+
+def path_list(uris: Iterable[str]) -> str:
+    """Validated and quoted paths as a SQL list."""
+    return "[" + ", ".join(f"'{_literally(PathValidator.escape_for_sql(uri))}'" for uri in uris) + "]"
+
+
+def _literally(path: str) -> str:
+    """A path that DuckDB takes letter by letter, though it reads names as patterns."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
+
+
+def read_files(uris: Sequence[str], *, filename: str | None = None) -> str:
+    """The rows of Parquet files, columns unified by name; values in paths are not columns."""
+    named = f", filename = {quote_literal(filename)}" if filename else ""
+    return f"read_parquet({path_list(uris)}, union_by_name = true, hive_partitioning = false{named})"
+
+
+def equal_keys(keys: Sequence[str], left: str, right: str, right_keys: Sequence[str] | None = None) -> str:
+    """`(target."a" = source."a" AND target."b" = source."b")`: every component, never a concatenation."""
+    pairs = zip(keys, right_keys or keys, strict=True)
+    return "(" + " AND ".join(f"{left}.{q(one)} = {right}.{q(other)}" for one, other in pairs) + ")"
+
+
+def scratch_keys(keys: Sequence[str]) -> list[str]:
+    """What keys are called in scratch tables: a user's column called `merge_action` would hide MERGE's own."""
+    return [f"{OWN} key {place}" for place in range(len(keys))]
+
+
+def as_scratch_keys(keys: Sequence[str]) -> str:
+    """The select list that gives keys their names in scratch tables."""
+    return ", ".join(f"{q(key)} AS {q(own)}" for key, own in zip(keys, scratch_keys(keys), strict=True))
+
+
+def merge_statement(scratch: str, source: str, keys: Sequence[str], does: Effects) -> str:
+    """MERGE into the scratch table that holds the matched rows of the target; it returns an action for each row.
+
+    `UPDATE BY NAME` and `INSERT BY NAME`: DuckDB's `SET *` goes by position and would swap columns in silence.
+    """
+    actions = []
+    if does.delete_matched:
+        actions.append("WHEN MATCHED THEN DELETE")
+    if does.update_matched:
+        actions.append("WHEN MATCHED THEN UPDATE BY NAME")
+    if does.insert_unmatched:
+        actions.append("WHEN NOT MATCHED THEN INSERT BY NAME")
+    return (
+        f"MERGE INTO {q(scratch)} AS target USING {source} AS source ON "
+        + f"{equal_keys(scratch_keys(keys), 'target', 'source')} "
+        + " ".join(actions)
+        + " RETURNING merge_action"
+    )
+
+
+def in_table_schema(
+    uris: Sequence[str], present: Sequence[str], schema: Schema, constants: Mapping[str, str | None]
+) -> str:
+    """The rows of files that have these columns, in the table's names and types."""
+    names = {fold(name): name for name in present}
+    fixed = {fold(name): value for name, value in constants.items()}
+    columns = []
+    for column in schema:
+        kind = to_duckdb(column.type, column=column.name)
+        key = fold(column.name)
+        if key in fixed:
+            value = fixed[key]
+            expression = "NULL" if value is None else quote_literal(value)
+        else:
+            expression = q(names[key]) if key in names else "NULL"
+        columns.append(f"CAST({expression} AS {kind}) AS {q(column.name)}")
+    return f"SELECT {', '.join(columns)} FROM {read_files(uris)}"
+
+
+def updated_rows(
+    schema: Schema,
+    delivered: Iterable[str],
+    emptied: Iterable[str],
+    *,
+    rows: str,
+    changes: str,
+    keys: Sequence[str],
+    marker: str,
+    joined: str,
+) -> str:
+    """Rows joined with their changes. With a left join unmatched rows stay; order stays as well."""
+    new, empty = set(delivered), set(emptied)
+    columns = []
+    for column in schema:
+        name = q(column.name)
+        if column.name in new:
+            value = f"CASE WHEN source.{q(marker)} IS NOT NULL THEN source.{name} ELSE target.{name} END AS {name}"
+        elif column.name in empty:
+            value = f"CASE WHEN source.{q(marker)} IS NULL THEN target.{name} END AS {name}"
+        else:
+            value = f"target.{name}"
+        columns.append(value)
+    return (
+        f"SELECT {', '.join(columns)} FROM ({rows}) AS target {joined} ({changes}) AS source "
+        f"ON {equal_keys(keys, 'target', 'source')}"
+    )
+
+
+def source_rows(schema: Schema, delivered: Iterable[str], table: str, where: str = "") -> str:
+    """Source rows in the table's schema; what the source lacks is NULL."""
+    new = set(delivered)
+    columns = [
+        f"source.{q(column.name)}"
+        if column.name in new
+        else f"CAST(NULL AS {to_duckdb(column.type, column=column.name)}) AS {q(column.name)}"
+        for column in schema
+    ]
+    return f"SELECT {', '.join(columns)} FROM {q(table)} AS source {where}"
+
+
+def copy_to(query: str, uri: str, physical: pa.Schema, codec: str) -> str:
+    """COPY into one Parquet file that says what an Arrow writer's would: field ids, types, original names."""
+    columns = ", ".join(q(name) for name in physical.names)
+    options = ["FORMAT parquet", f"COMPRESSION {quote_literal(CODECS.get(codec, codec))}"]
+    if ids := _field_ids(physical):
+        options.append(f"FIELD_IDS {ids}")
+    arrow = base64.b64encode(physical.serialize().to_pybytes()).decode()
+    options.append(f"KV_METADATA {{{quote_literal(ARROW_SCHEMA)}: {quote_literal(arrow)}}}")
+    return f"COPY (SELECT {columns} FROM ({query})) TO '{PathValidator.escape_for_sql(uri)}' ({', '.join(options)})"
+
+
+def _field_ids(schema: Iterable[pa.Field]) -> str:
+    parts = []
+    for field in schema:
+        own = (field.metadata or {}).get(b"PARQUET:field_id")
+        if own is None:
+            continue
+        inner = _inner_ids(field.type)
+        number = int(own)
+        value = f"{{__duckdb_field_id: {number}, {inner}}}" if inner else str(number)
+        parts.append(f"{quote_literal(field.name)}: {value}")
+    return "{" + ", ".join(parts) + "}" if parts else ""
+
+
+def _inner_ids(kind: pa.DataType) -> str:
+    if pa.types.is_struct(kind):
+        fields = [(field.name, field) for field in kind]
+    elif pa.types.is_map(kind):
+        fields = [("key", kind.key_field), ("value", kind.item_field)]
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        fields = [("element", kind.value_field)]
+    else:
+        return ""
+    return _field_ids([field.with_name(name) for name, field in fields]).removeprefix("{").removesuffix("}")

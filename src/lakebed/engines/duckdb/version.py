@@ -1,0 +1,104 @@
+"""Which DuckDB this is, and whether it has MERGE."""
+
+import logging
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+import duckdb
+
+from lakebed.errors import DatasetMergeError, InvalidMergeArgument
+from lakebed.merge.spec import MergeSpec
+
+log = logging.getLogger("lakebed.engines.duckdb.merge")
+
+Version = tuple[int, int, int]
+MERGE_SINCE: Version = (1, 4, 0)
+UNKNOWN: Version = (0, 0, 0)
+
+
+class Connection(Protocol):
+    """What version detection needs of a connection."""
+
+    def execute(self, query: str) -> "duckdb.DuckDBPyConnection": ...
+
+
+_KNOWN: "WeakKeyDictionary[Connection, Version]" = WeakKeyDictionary()
+
+
+def detect_version(connection: Connection) -> Version:
+    """The version as numbers, asked once for each connection; (0, 0, 0) with a warning where it cannot be told."""
+    if (known := _cached(connection)) is not None:
+        return known
+    try:
+        result = connection.execute("SELECT * FROM pragma_version()")
+        names = [column[0] for column in result.description or ()]
+        row = result.fetchone()
+        if row is None:
+            raise ValueError("pragma_version() returned no row")
+        version = parse_version(str(row[names.index("library_version")]))
+    except (duckdb.Error, ValueError) as error:
+        log.warning("Could not determine DuckDB version: %s", error)
+        return UNKNOWN
+    try:
+        _KNOWN[connection] = version
+    except TypeError:
+        log.debug("this connection cannot be remembered; its version is asked for again")
+    return version
+
+
+def parse_version(text: str) -> Version:
+    """`v1.4.0` as (1, 4, 0); what follows a third number (`-dev123`) is left out.
+
+    >>> parse_version("v10.2.3")
+    (10, 2, 3)
+    """
+    parts = text.strip().removeprefix("v").split("-")[0].split("+")[0].split(".")
+    if len(parts) < 3:
+        raise ValueError(f"{text!r} is not a version")
+    major, minor, patch = (int(part) for part in parts[:3])
+    return (major, minor, patch)
+
+
+def supports_merge(version: Version) -> bool:
+    return version >= MERGE_SINCE
+
+
+def require_flag(use_merge: object) -> bool | None:
+    """True, False or None; anything else is an error, 1 and 0 too."""
+    if use_merge is None or isinstance(use_merge, bool):
+        return use_merge
+    raise InvalidMergeArgument(
+        f"Invalid use_merge value: {use_merge}\nMust be True, False, or None for auto-detect", kind="INVALID_STRATEGY"
+    )
+
+
+def choose_merge(connection: Connection, use_merge: bool | None, spec: MergeSpec) -> bool:
+    """Whether this merge uses MERGE: what the user asked for, or else what this DuckDB can do."""
+    if use_merge is False:
+        log.info("Using UNION ALL (explicitly requested)")
+        return False
+    version = detect_version(connection)
+    able = supports_merge(version)
+    if use_merge:
+        if not able:
+            raise DatasetMergeError(
+                "DuckDB MERGE requested but not available. Required version: >= 1.4.0, "
+                f"Current: {'.'.join(str(part) for part in version)}",
+                kind="MERGE_UNAVAILABLE",
+                remedy="Upgrade DuckDB, or set use_merge=False.",
+                strategy=spec.strategy,
+                key_columns=spec.keys,
+            )
+        log.info("Using DuckDB MERGE (explicitly requested)")
+    elif able:
+        log.info("Using DuckDB MERGE for merge operation (auto-detected)")
+    else:
+        log.info("Using UNION ALL fallback for merge operation (DuckDB < 1.4.0 or MERGE unavailable)")
+    return able
+
+
+def _cached(connection: Connection) -> Version | None:
+    try:
+        return _KNOWN.get(connection)
+    except TypeError:
+        return None

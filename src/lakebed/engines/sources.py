@@ -1,0 +1,101 @@
+"""Opens what a user gives to a merge, so that it can be read more than once without being held in memory."""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Protocol, TypeGuard
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.fs as pafs
+
+from lakebed.errors import InvalidMergeArgument, NotFound
+from lakebed.kernels.files import filesystem
+from lakebed.storage import absolute
+
+BATCH_ROWS = 131_072
+
+
+class ArrowStream(Protocol):
+    """Anything that speaks the Arrow stream interface: Polars, pandas, DuckDB relations, record batch readers."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+@contextmanager
+def opened(source: object, settings: Mapping[str, object]) -> Iterator[pa.Table]:
+    """The source as a table: the caller's own, or one that lies in a temporary file and is mapped, not loaded."""
+    if isinstance(source, pa.Table):
+        yield source
+    elif isinstance(source, pa.RecordBatch):
+        yield pa.Table.from_batches([source])
+    elif isinstance(source, str | PathLike):
+        dataset = path_dataset(fspath(source), settings)
+        with _spooled(dataset.scanner(batch_size=BATCH_ROWS).to_reader()) as table:
+            yield table
+    elif isinstance(source, pads.Dataset):
+        with _spooled(source.scanner(batch_size=BATCH_ROWS).to_reader()) as table:
+            yield table
+    elif _is_stream(source):
+        with _spooled(pa.RecordBatchReader.from_stream(source)) as table:
+            yield table
+    else:
+        raise InvalidMergeArgument(
+            f"a merge cannot read a {type(source).__name__}",
+            kind="SCHEMA_INCOMPATIBLE",
+            remedy="Give a pyarrow Table or RecordBatchReader, a path to Parquet, or a Spark DataFrame.",
+        )
+
+
+def path_dataset(path: str, settings: Mapping[str, object]) -> pads.Dataset:
+    """The Parquet file or folder at a path. Columns of all files count; Hive partitions are text."""
+    uri = absolute(path.removeprefix("parquet:"))
+    files, inner = filesystem(uri, settings)
+    found = files.get_file_info(inner)
+    if found.type == pafs.FileType.NotFound:
+        raise NotFound(f"{path}: there is no source here", uri=uri)
+    chosen = inner
+    parts = None
+    if found.type == pafs.FileType.Directory:
+        names = _hive_names(files, inner)
+        parts = pads.partitioning(pa.schema([(name, pa.string()) for name in names]), flavor="hive") if names else None
+    try:
+        first = pads.dataset(
+            chosen, format="parquet", filesystem=files, partitioning=parts, exclude_invalid_files=False
+        )
+        schemas = [fragment.physical_schema for fragment in first.get_fragments()]
+        paths = [] if parts is None else [pa.schema([field]) for field in parts.schema]
+        schema = pa.unify_schemas([*schemas, *paths], promote_options="permissive")
+    except pa.ArrowInvalid as error:
+        raise InvalidMergeArgument(
+            f"{path} cannot be read as Parquet: {error}", kind="SCHEMA_INCOMPATIBLE", remedy="Give Parquet files."
+        ) from error
+    return first.replace_schema(schema)
+
+
+def _hive_names(files: pafs.FileSystem, folder: str) -> list[str]:
+    names: dict[str, None] = {}
+    for entry in files.get_file_info(pafs.FileSelector(folder, recursive=True)):
+        relative = entry.path.removeprefix(folder).strip("/")
+        for segment in relative.split("/")[:-1]:
+            name, equals, _ = segment.partition("=")
+            if equals:
+                names[name] = None
+    return list(names)
+
+
+@contextmanager
+def _spooled(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    with tempfile.TemporaryDirectory(prefix="lakebed-merge-") as folder:
+        path = str(Path(folder, "source.arrow"))
+        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+        with pa.memory_map(path) as mapped:
+            yield pa.ipc.open_file(mapped).read_all()
+
+
+def _is_stream(source: object) -> TypeGuard[ArrowStream]:
+    return hasattr(source, "__arrow_c_stream__")

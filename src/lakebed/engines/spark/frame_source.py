@@ -1,0 +1,87 @@
+"""Spark DataFrames as sources of a merge: their schema, their deduplication, and staging them as Parquet."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, MapType, StructType
+
+from lakebed.engines.spark.tasks import reason
+from lakebed.errors import DatasetMergeError
+from lakebed.kernels.merge_tasks import PART_FACTS, StageRows, frozen_settings
+from lakebed.merge.validate import Unified
+from lakebed.schema.arrow import to_arrow_schema
+from lakebed.schema.spark import from_spark_json, quote_identifier
+from lakebed.storage import join
+
+
+@dataclass(frozen=True)
+class Part:
+    """A staged part: its rows, and how often each key column is NULL in it."""
+
+    uri: str
+    rows: int
+    nulls: tuple[int, ...]
+
+
+def is_dataframe(source: object) -> TypeGuard[DataFrame]:
+    """A DataFrame of classic Spark or of Spark Connect."""
+    return type(source).__module__.startswith("pyspark.sql") and type(source).__name__ == "DataFrame"
+
+
+def schema_of(frame: DataFrame) -> pa.Schema:
+    """The frame's columns; no job runs."""
+    return to_arrow_schema(from_spark_json(frame.schema.json()))
+
+
+def staged_frame(
+    frame: DataFrame, unified: Unified, schema: pa.Schema, folder: str, settings: Mapping[str, object]
+) -> list[Part]:
+    """Computes the frame once and writes it as Parquet parts in the table's names and types."""
+    spec = unified.spec
+    # Names of our own: Spark resolves `a.b` as a field in more places than its API lets us quote.
+    own = {column: f"c{place}" for place, column in enumerate(unified.delivered)}
+    rows = frame.select(
+        *(F.col(quote_identifier(name)).alias(own[column]) for column, name in unified.delivered.items())
+    )
+    if spec.strategy == "deduplicate":
+        keys, order = [own[key] for key in spec.keys], [own[name] for name in spec.dedup_order_by]
+        rows = rows.transform(lambda given: _deduplicated(given, keys, order))
+    stage = StageRows(folder, schema, spec.keys, frozen_settings(settings))
+    try:
+        facts = rows.mapInArrow(stage.write, PART_FACTS).toArrow().to_pylist()
+    except PySparkException as error:
+        raise DatasetMergeError(
+            f"Spark could not compute the source: {reason(error)}",
+            kind="ENGINE_FAILED",
+            remedy="The target is as it was.",
+            strategy=spec.strategy,
+            key_columns=spec.keys,
+            operation="merge",
+        ) from error
+    return [Part(join(folder, fact["path"]), fact["rows"], tuple(fact["nulls"])) for fact in facts]
+
+
+def _deduplicated(rows: DataFrame, keys: Sequence[str], order_by: Sequence[str]) -> DataFrame:
+    """Of each key the highest rows, equal ones once; rows that tie and differ remain, to be refused."""
+    names = rows.columns
+    if order_by:
+        window = Window.partitionBy(*keys).orderBy(*(F.col(name).desc_nulls_last() for name in order_by))
+        rows = rows.select("*", F.rank().over(window).alias("rank")).where("rank = 1").select(*names)
+    # Spark groups by everything but maps, so those are compared by their text.
+    texts = {field.name: f"text_{field.name}" for field in rows.schema if _has_map(field.dataType)}
+    compared = rows.select("*", *(F.to_json(F.struct(name)).alias(text) for name, text in texts.items()))
+    return compared.dropDuplicates([texts.get(name, name) for name in names]).select(*names)
+
+
+def _has_map(kind: DataType) -> bool:
+    if isinstance(kind, MapType):
+        return True
+    if isinstance(kind, StructType):
+        return any(_has_map(field.dataType) for field in kind)
+    element = getattr(kind, "elementType", None)
+    return element is not None and _has_map(element)

@@ -1,0 +1,241 @@
+"""Merges on Spark, classic or Connect: one job validates and looks keys up, one rewrites and counts.
+
+The source is staged once, as Parquet that workers reach; a DataFrame of any size is never collected. Where its keys are
+few, every worker holds them and each task rewrites files on its own, with the Arrow engine's kernels: no row of the
+target enters the JVM. Where they are many, rows are shuffled to the files they change (`shuffle.py`).
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TypeVar
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.config import Settings, load_settings
+from lakebed.engines.arrow.checked import check as check_table
+from lakebed.engines.arrow.checked import unmatched
+from lakebed.engines.arrow.merge import failing, rules_of, target_file
+from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
+from lakebed.engines.sources import opened
+from lakebed.engines.spark.frame_source import is_dataframe, schema_of, staged_frame
+from lakebed.engines.spark.session import Session, open_session, require_shared
+from lakebed.engines.spark.tasks import run_tasks
+from lakebed.errors import DatasetMergeError, EngineError
+from lakebed.kernels.keys import KeyIndex, repeated
+from lakebed.kernels.merge import Rules, codec_of, write_rows
+from lakebed.kernels.merge_tasks import (
+    GroupMatches,
+    MatchTasks,
+    PackDone,
+    StagedSource,
+    WriteTasks,
+    frozen_settings,
+)
+from lakebed.merge import refusals
+from lakebed.merge.result import MergeCounts
+from lakebed.merge.spec import MergeSpec
+from lakebed.merge.validate import Unified
+from lakebed.model import DataFile, Staging, WrittenFile
+from lakebed.schema.arrow import to_arrow_field
+from lakebed.storage import Storage, StorageSettings, join
+
+# Up to here every worker holds the keys; beyond it rows are shuffled to the files they change.
+BROADCAST_ROWS = 2_000_000
+MATCH_TASKS = 32
+INSERT_ROWS = 1_000_000
+
+
+Result = TypeVar("Result")
+
+
+class SparkMerge:
+    """The Spark engine's merge, on the DataFrame's session, the caller's, or one of its own."""
+
+    name = "spark"
+
+    def __init__(self, session: SparkSession | None = None, *, settings: Settings | None = None) -> None:
+        self._session = session
+        self._settings = settings
+
+    @contextmanager
+    def open(self, source: object, settings: Mapping[str, object]) -> Iterator[MergeSource]:
+        config = self._settings or load_settings()
+        given = source.sparkSession if is_dataframe(source) else self._session
+        with ExitStack() as stack:
+            session = stack.enter_context(open_session(config, spark=given))
+            folder = stack.enter_context(_work_folder(session, config, settings))
+            if is_dataframe(source):
+                yield FrameSource(source, session, folder, settings)
+            else:
+                table = stack.enter_context(opened(source, settings))
+                yield TableSource(table, session, folder, settings)
+
+
+class SparkSource:
+    """What the two kinds of source share: keys are looked up and files rewritten by tasks."""
+
+    def __init__(self, session: Session, folder: str, settings: Mapping[str, object]) -> None:
+        self._session = session
+        self._folder = folder
+        self._settings = settings
+        self._staged: StagedSource | None = None
+        self._index: KeyIndex | None = None
+        self._matched: list[pa.Array] = []
+
+    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+        staged, index = self._known()
+        for file in files:
+            require_shared(file.uri, self._session)
+        targets = [target_file(file, in_path) for file in files]
+        width = max(1, -(-len(targets) // MATCH_TASKS))
+        groups = tuple(tuple(targets[start : start + width]) for start in range(0, len(targets), width))
+        tasks = MatchTasks(staged, _key_schema(staged), groups)
+        found = _checked(run_tasks(self._session.spark, tasks, len(groups)), GroupMatches, unified.spec)
+        each = [file for group in found for file in group.files]
+        nulls = {name: sum(one.nulls[place] for one in each) for place, name in enumerate(unified.spec.keys)}
+        self._matched = [group.positions for group in found if len(group.positions)]
+        new = len(unmatched(index.distinct, self._matched))
+        return Matches(
+            {one.uri: one.rows for one in each if one.rows},
+            {name: count for name, count in nulls.items() if count},
+            index.distinct - new,
+        )
+
+    def write(self, job: MergeJob) -> Merged:
+        staged, index = self._known()
+        plan = job.plan
+        require_shared(job.staging.folder, self._session)
+        inserts: list[pa.Array] = []
+        if plan.expected.inserted:
+            chosen = (
+                unmatched(index.rows, []) if plan.spec.effects.delete_matched else unmatched(index.rows, self._matched)
+            )
+            inserts = [chosen.slice(start, INSERT_ROWS) for start in range(0, len(chosen), INSERT_ROWS)]
+        with failing(plan):
+            codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self._settings)
+        tasks = WriteTasks(
+            staged,
+            _key_schema(staged),
+            tuple(tuple(target_file(file, job.in_path) for file in pack) for pack in plan.packs),
+            tuple(inserts),
+            rules_of(job),
+            job.staging.folder,
+            codec,
+        )
+        done = _checked(run_tasks(self._session.spark, tasks, len(plan.packs) + len(inserts)), PackDone, plan.spec)
+        return Merged(
+            tuple(
+                WrittenFile(file.path, file.rows, file.size_bytes, file.partition)
+                for one in done
+                for file in one.written
+            ),
+            MergeCounts(
+                sum(one.inserted for one in done),
+                sum(one.updated for one in done),
+                sum(one.deleted for one in done) + sum(file.rows for file in plan.drop),
+            ),
+        )
+
+    def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
+        """Copies the staged parts, which already are what a target that merges rows wants."""
+        staged, _ = self._known()
+        storage = Storage(StorageSettings(**self._settings))  # type: ignore[arg-type]
+        written = []
+        for number, uri in enumerate(staged.parts):
+            name = f"source-{number:05d}.parquet"
+            copied = storage.copy(uri, join(staging.folder, name))
+            part = StagedSource((uri,), staged.schema, staged.keys, staged.settings)
+            written.append(WrittenFile(name, part.read(staged.keys[:1]).num_rows, copied.size_bytes))
+        return tuple(written)
+
+    def _known(self) -> tuple[StagedSource, KeyIndex]:
+        assert self._staged is not None, "check comes before match and write"
+        assert self._index is not None
+        return self._staged, self._index
+
+
+class TableSource(SparkSource):
+    """A source that the driver holds: checked there, then staged for the workers."""
+
+    def __init__(self, table: pa.Table, session: Session, folder: str, settings: Mapping[str, object]) -> None:
+        super().__init__(session, folder, settings)
+        self._table = table
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._table.schema
+
+    def check(self, unified: Unified) -> CheckedSource:
+        checked = check_table(self._table, unified)
+        rules = Rules(checked.table.schema, checked.table.schema)
+        written = write_rows(
+            checked.table, None, rules, folder=self._folder, name=uuid4().hex, settings=self._settings, codec="lz4"
+        )
+        parts = tuple(join(self._folder, one.path) for one in written)
+        self._staged = StagedSource(parts, checked.table.schema, unified.spec.keys, frozen_settings(self._settings))
+        self._index = checked.index
+        return CheckedSource(checked.table.num_rows, checked.keys)
+
+
+class FrameSource(SparkSource):
+    """A Spark DataFrame: computed once, by the job that stages it."""
+
+    def __init__(self, frame: DataFrame, session: Session, folder: str, settings: Mapping[str, object]) -> None:
+        super().__init__(session, folder, settings)
+        self._frame = frame
+
+    @property
+    def schema(self) -> pa.Schema:
+        return schema_of(self._frame)
+
+    def check(self, unified: Unified) -> CheckedSource:
+        spec, final = unified.spec, unified.evolution.final
+        schema = pa.schema([to_arrow_field(final[name]).with_nullable(True) for name in unified.delivered])
+        parts = staged_frame(self._frame, unified, schema, join(self._folder, uuid4().hex), self._settings)
+        for place, name in enumerate(spec.keys):
+            if count := sum(part.nulls[place] for part in parts):
+                raise refusals.null_key(spec, side="source", column=name, count=count)
+        uris = tuple(part.uri for part in parts)
+        self._staged = StagedSource(uris, schema, spec.keys, frozen_settings(self._settings))
+        keys = self._staged.read(spec.keys)
+        self._index = KeyIndex([keys.column(name) for name in spec.keys])
+        if not spec.keys_may_repeat and self._index.repeats:
+            found = repeated(self._index)
+            shown = [tuple(column[row].as_py() for column in keys.columns) for row in found.first_rows]
+            raise refusals.duplicate_keys(spec, count=found.count, keys=shown)
+        return CheckedSource(keys.num_rows, keys)
+
+
+@contextmanager
+def _work_folder(session: Session, config: Settings, settings: Mapping[str, object]) -> Iterator[str]:
+    """Where the source is staged: a temporary folder, or on a cluster one that its workers reach."""
+    if session.local:
+        with tempfile.TemporaryDirectory(prefix="lakebed-merge-") as folder:
+            yield folder
+        return
+    folder = join(config.staging_location, f"merge-{uuid4().hex}")
+    require_shared(folder, session)
+    storage = Storage(StorageSettings(**settings))  # type: ignore[arg-type]
+    try:
+        yield folder
+    finally:
+        storage.delete(entry.uri for entry in list(storage.list(folder)))
+
+
+def _key_schema(staged: StagedSource) -> pa.Schema:
+    return pa.schema([staged.schema.field(name) for name in staged.keys])
+
+
+def _checked(results: Sequence[object], kind: type[Result], spec: MergeSpec) -> list[Result]:
+    """The results of all tasks, or the first error that one returned."""
+    for result in results:
+        if isinstance(result, DatasetMergeError):
+            result.strategy, result.key_columns = spec.strategy, spec.keys
+            raise result
+    found = [result for result in results if isinstance(result, kind)]
+    if len(found) != len(results):
+        raise EngineError(f"Spark returned results of {len(found)} tasks instead of {len(results)}")
+    return found

@@ -1,0 +1,401 @@
+"""What a merge does to one file: find the rows whose keys the source has, then write the file anew, batch by batch.
+
+The Arrow engine calls these in threads and the Spark engine in tasks. Memory is bounded by a batch and the source, not
+by the target.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from lakebed.kernels.conform import as_type, conform
+from lakebed.kernels.files import filesystem
+from lakebed.kernels.keys import KeyIndex
+
+BATCH_ROWS = 131_072
+# Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
+KEYS_AT_ONCE = 1_048_576
+
+
+@dataclass(frozen=True)
+class TargetFile:
+    """A file of the target as a worker sees it; `in_path` are the columns that lie in its path and not in it."""
+
+    uri: str
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    in_path: tuple[str, ...] = ()
+
+    @property
+    def path_values(self) -> dict[str, str | None]:
+        return {name.casefold(): self.partition.get(name) for name in self.in_path}
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The rows of one file whose keys the source has: their numbers, ascending, and the source rows they match."""
+
+    rows: pa.Array
+    positions: pa.Array
+    total: int
+    nulls: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What happens to rows. `schema` has all columns of the table, `physical` those that lie inside files."""
+
+    schema: pa.Schema
+    physical: pa.Schema
+    emptied: frozenset[str] = frozenset()  # columns that the source lacks and an update sets to NULL
+    update_matched: bool = False
+    delete_matched: bool = False
+    delete_unmatched: bool = False
+    partition_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Written:
+    """A new file."""
+
+    path: str
+    rows: int
+    size_bytes: int
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What became of one file: the new one, unless no row is left; and the rows that moved to other partitions."""
+
+    written: Written | None
+    updated: int
+    deleted: int
+    moved: pa.Table | None = None
+
+
+def match(
+    files: Sequence[TargetFile], keys: pa.Schema, index: KeyIndex, settings: Mapping[str, object]
+) -> Iterator[Matched]:
+    """The matched rows of each file, in order. Only key columns are read."""
+    at_once = max(KEYS_AT_ONCE, index.rows)
+    waiting: list[list[pa.ChunkedArray]] = []
+    rows = 0
+    for file in files:
+        columns = read_keys(file, keys, settings)
+        waiting.append(columns)
+        rows += len(columns[0])
+        if rows >= at_once:
+            yield from _found(waiting, index)
+            waiting, rows = [], 0
+    yield from _found(waiting, index)
+
+
+def _found(files: list[list[pa.ChunkedArray]], index: KeyIndex) -> Iterator[Matched]:
+    if not files:
+        return
+    together = [
+        pa.chunked_array([chunk for columns in files for chunk in columns[place].chunks], type=column.type)
+        for place, column in enumerate(files[0])
+    ]
+    numbers = index.find(together)
+    start = 0
+    for columns in files:
+        total = len(columns[0])
+        mine = numbers.slice(start, total)
+        start += total
+        rows = pc.indices_nonzero(mine.is_valid()).cast(pa.int64())
+        yield Matched(rows, mine.drop_null(), total, tuple(column.null_count for column in columns))
+
+
+def read_keys(file: TargetFile, keys: pa.Schema, settings: Mapping[str, object]) -> list[pa.ChunkedArray]:
+    """The key columns of a file in the given types; those of its path are repeated, those it lacks are NULL."""
+    with _open(file.uri, settings) as reader:
+        total = reader.metadata.num_rows
+        present = {name.casefold(): name for name in reader.schema_arrow.names}
+        paths = file.path_values
+        wanted = [
+            present[key.casefold()] for key in keys.names if key.casefold() in present and key.casefold() not in paths
+        ]
+        table = reader.read(columns=wanted) if wanted else None
+        columns = []
+        for key in keys:
+            folded = key.name.casefold()
+            if folded in paths:
+                columns.append(pa.chunked_array([_repeated(paths[folded], key.type, total)]))
+            elif table is not None and folded in present:
+                columns.append(as_type(table[present[folded]], key.type))
+            else:
+                columns.append(pa.chunked_array([pa.nulls(total, key.type)]))
+        return columns
+
+
+def rewrite(
+    files: Sequence[tuple[TargetFile, Matched | None]],
+    source: pa.Table,
+    rules: Rules,
+    *,
+    folder: str,
+    name: str,
+    settings: Mapping[str, object],
+) -> Rewritten:
+    """Writes files of one partition anew, as one file. `source` has the table's columns that the source delivers."""
+    partition = dict(files[0][0].partition)
+    sink = Sink(folder, name, rules.physical, settings, codec_of(files[0][0].uri, settings))
+    moved: list[pa.RecordBatch] = []
+    updated = deleted = 0
+    try:
+        for file, matched in files:
+            with _open(file.uri, settings) as reader:
+                for batch, rows, positions in _batches(reader, file, matched, rules.schema):
+                    before = batch.num_rows
+                    if len(rows) and rules.update_matched:
+                        batch = _updated(batch, rows, source, positions, rules.emptied)
+                        updated += len(rows)
+                    batch, removed, leaving = _remaining(batch, rows, partition, rules)
+                    deleted += removed
+                    if leaving is not None:
+                        moved.append(leaving)
+                    assert batch.num_rows + removed + (leaving.num_rows if leaving else 0) == before
+                    sink.write(batch)
+    except BaseException:
+        sink.discard()
+        raise
+    return Rewritten(sink.close(partition), updated, deleted, pa.Table.from_batches(moved) if moved else None)
+
+
+def _remaining(
+    batch: pa.RecordBatch, rows: pa.Array, partition: Mapping[str, str | None], rules: Rules
+) -> tuple[pa.RecordBatch, int, pa.RecordBatch | None]:
+    """The rows of a batch that stay in their file, how many are deleted, and those that move to another partition."""
+    before = batch.num_rows
+    if rules.delete_unmatched:
+        batch = batch.take(rows) if len(rows) else batch.slice(0, 0)
+    elif rules.delete_matched and len(rows):
+        batch = batch.filter(pc.invert(_mask(before, rows)))
+    deleted = before - batch.num_rows
+    if rules.partition_by and rules.update_matched and len(rows) and batch.num_rows:
+        stays = _stays(batch, partition, rules.partition_by)
+        if not pc.all(stays).as_py():
+            return batch.filter(stays), deleted, batch.filter(pc.invert(stays))
+    return batch, deleted, None
+
+
+def write_rows(
+    rows: pa.Table,
+    positions: pa.Array | None,
+    rules: Rules,
+    *,
+    folder: str,
+    name: str,
+    settings: Mapping[str, object],
+    codec: str = "zstd",
+    rows_per_file: int = 5_000_000,
+) -> list[Written]:
+    """Writes the rows at these positions, or all, as new files, one partition after the other."""
+    chosen = _counting(rows.num_rows) if positions is None else positions
+    written = []
+    for number, (partition, mine) in enumerate(_partitions(rows, chosen, rules.partition_by)):
+        for start in range(0, len(mine), rows_per_file):
+            part = f"{name}-{number:05d}-{start // rows_per_file:05d}.parquet"
+            sink = Sink(folder, part, rules.physical, settings, codec)
+            for begin in range(start, min(start + rows_per_file, len(mine)), BATCH_ROWS):
+                taken = rows.take(mine.slice(begin, min(BATCH_ROWS, start + rows_per_file - begin))).combine_chunks()
+                columns = [_one_chunk(column) for column in taken.columns]
+                arrays = conform(taken.column_names, columns, rules.schema, taken.num_rows)
+                sink.write(pa.RecordBatch.from_arrays(arrays, schema=rules.schema))
+            if (done := sink.close(partition)) is not None:
+                written.append(done)
+    return written
+
+
+class Sink:
+    """One new Parquet file, opened when its first rows come."""
+
+    def __init__(
+        self, folder: str, name: str, schema: pa.Schema, settings: Mapping[str, object], codec: str = "zstd"
+    ) -> None:
+        self.name = name
+        self._schema = schema
+        self._codec = codec
+        self._files, inner = filesystem(folder, settings)
+        self._path = f"{inner.rstrip('/')}/{name}"
+        self._writer: pq.ParquetWriter | None = None
+        self.rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if batch.num_rows:
+            self._open().write_batch(
+                pa.RecordBatch.from_arrays([batch.column(field.name) for field in self._schema], schema=self._schema)
+            )
+            self.rows += batch.num_rows
+
+    def write_empty(self) -> None:
+        """A file without rows, which keeps the columns of a table that has none left."""
+        self._open().write_table(self._schema.empty_table())
+
+    def close(self, partition: Mapping[str, str | None]) -> Written | None:
+        if self._writer is None:
+            return None
+        self._writer.close()
+        size = self._files.get_file_info(self._path).size
+        return Written(self.name, self.rows, size, partition)
+
+    def discard(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._files.delete_file(self._path)
+
+    def _open(self) -> pq.ParquetWriter:
+        if self._writer is None:
+            if isinstance(self._files, pafs.LocalFileSystem):
+                self._files.create_dir(self._path.rpartition("/")[0], recursive=True)
+            self._writer = pq.ParquetWriter(self._path, self._schema, filesystem=self._files, compression=self._codec)
+        return self._writer
+
+
+def _open(uri: str, settings: Mapping[str, object]) -> pq.ParquetFile:
+    files, path = filesystem(uri, settings)
+    local = isinstance(files, pafs.LocalFileSystem)
+    return pq.ParquetFile(path, filesystem=files, memory_map=local, pre_buffer=not local)
+
+
+def _batches(
+    reader: pq.ParquetFile, file: TargetFile, matched: Matched | None, schema: pa.Schema
+) -> Iterator[tuple[pa.RecordBatch, pa.Array, pa.Array]]:
+    paths = file.path_values
+    known = {field.casefold() for field in schema.names}
+    wanted = [name for name in reader.schema_arrow.names if name.casefold() in known and name.casefold() not in paths]
+    rows_of = _Places(matched.rows if matched else pa.array([], pa.int64()))
+    positions_of = matched.positions if matched else pa.array([], pa.int32())
+    start = 0
+    for batch in reader.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
+        rows = batch.num_rows
+        arrays = conform(wanted, batch.columns, schema, rows)
+        for place, name in enumerate(schema.names):
+            if name.casefold() in paths:
+                arrays[place] = _repeated(paths[name.casefold()], schema.field(place).type, rows)
+        low, high = rows_of.before(start), rows_of.before(start + rows)
+        local = pc.subtract(rows_of.values.slice(low, high - low), start)
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema), local, positions_of.slice(low, high - low)
+        start += rows
+
+
+class _Places:
+    """Binary search in an ascending Arrow array."""
+
+    def __init__(self, values: pa.Array) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, place: int) -> int:
+        return int(self.values[place].as_py())
+
+    def before(self, value: int) -> int:
+        return bisect_left(self, value)
+
+
+def _updated(
+    batch: pa.RecordBatch, rows: pa.Array, source: pa.Table, positions: pa.Array, emptied: frozenset[str]
+) -> pa.RecordBatch:
+    mask = _mask(batch.num_rows, rows)
+    arrays = []
+    delivered = set(source.column_names)
+    for field_ in batch.schema:
+        old = batch.column(field_.name)
+        if field_.name in delivered:
+            new = source.column(field_.name).take(positions)
+            arrays.append(_replace(old, mask, _one_chunk(new)))
+        elif field_.name in emptied:
+            arrays.append(pc.if_else(mask, pa.scalar(None, old.type), old))
+        else:
+            arrays.append(old)
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
+def _replace(old: pa.Array, mask: pa.Array, new: pa.Array) -> pa.Array:
+    if not pa.types.is_nested(old.type):
+        return pc.replace_with_mask(old, mask, new)
+    # Nested types have no such kernel: take from old and new rows laid end to end.
+    rows = len(old)
+    places = pc.replace_with_mask(_counting(rows), mask, pc.add(_counting(len(new)), rows))
+    return pa.concat_arrays([old, new]).take(places)
+
+
+def _mask(length: int, rows: pa.Array) -> pa.Array:
+    return pc.is_in(_counting(length), value_set=rows)
+
+
+@lru_cache(maxsize=4)
+def _counting(length: int) -> pa.Array:
+    return pa.array(range(length), pa.int64())
+
+
+def _stays(batch: pa.RecordBatch, partition: Mapping[str, str | None], partition_by: Sequence[str]) -> pa.Array:
+    """Which rows still belong to the partition of their file."""
+    stays = pa.repeat(pa.scalar(True), batch.num_rows)
+    for name in partition_by:
+        value = partition.get(name)
+        column = as_text(batch.column(name))
+        same = column.is_null() if value is None else pc.fill_null(pc.equal(column, value), False)
+        stays = pc.and_(stays, same)
+    return stays
+
+
+def _partitions(
+    rows: pa.Table, chosen: pa.Array, partition_by: Sequence[str]
+) -> Iterator[tuple[dict[str, str | None], pa.Array]]:
+    if not len(chosen):
+        return
+    if not partition_by:
+        yield {}, chosen
+        return
+    delivered = set(rows.column_names)
+    texts = [
+        as_text(rows.column(name)).take(chosen) if name in delivered else pa.nulls(len(chosen), pa.string())
+        for name in partition_by
+    ]
+    # NULL is a partition too; `KeyIndex` numbers it like any other value.
+    numbers = KeyIndex(texts).numbers
+    order = pc.sort_indices(numbers)
+    start = 0
+    for count in pc.value_counts(numbers.take(order)).field("counts").to_pylist():
+        mine = order.slice(start, count)
+        first = mine[0].as_py()
+        yield {name: text[first].as_py() for name, text in zip(partition_by, texts, strict=True)}, chosen.take(mine)
+        start += count
+
+
+def as_text(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A partition value as it stands in a path."""
+    return values if values.type == pa.string() else values.cast(pa.string())
+
+
+def _repeated(value: str | None, kind: pa.DataType, rows: int) -> pa.Array:
+    scalar = pa.scalar(None, kind) if value is None else pa.scalar(value, pa.string()).cast(kind)
+    return pa.repeat(scalar, rows)
+
+
+def _one_chunk(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(values, pa.ChunkedArray):
+        return values
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+
+
+def codec_of(uri: str | None, settings: Mapping[str, object]) -> str:
+    """The codec of a file, which what replaces it keeps."""
+    if uri is None:
+        return "zstd"
+    with _open(uri, settings) as reader:
+        metadata = reader.metadata
+        if not metadata.num_row_groups or not metadata.num_columns:
+            return "zstd"
+        name = str(metadata.row_group(0).column(0).compression).lower()
+    return {"uncompressed": "none"}.get(name, name)

@@ -1,0 +1,201 @@
+"""What Spark workers do in a merge: stage the source, look its keys up in files, write files anew.
+
+The staged source lies in Parquet parts, already in the table's names and types, so that it is computed once and every
+task sees the same rows; a worker reads it once however many tasks it runs.
+"""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakebed.errors import DatasetMergeError
+from lakebed.kernels.conform import as_type
+from lakebed.kernels.files import filesystem
+from lakebed.kernels.keys import KeyIndex
+from lakebed.kernels.merge import BATCH_ROWS, Rules, Sink, TargetFile, Written, match, rewrite, write_rows
+
+PART_FACTS = "path string, rows long, nulls array<long>"
+
+
+@dataclass(frozen=True)
+class StagedSource:
+    """The parts of a source and its key columns."""
+
+    parts: tuple[str, ...]
+    schema: pa.Schema
+    keys: tuple[str, ...]
+    settings: tuple[tuple[str, object], ...]
+
+    @property
+    def storage(self) -> dict[str, object]:
+        return dict(self.settings)
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows, or some of their columns, in the order of the parts."""
+        names = list(columns if columns is not None else self.schema.names)
+        tables = []
+        for uri in self.parts:
+            files, path = filesystem(uri, self.storage)
+            with pq.ParquetFile(path, filesystem=files) as part:
+                tables.append(part.read(columns=names).select(names))
+        schema = pa.schema([self.schema.field(name) for name in names])
+        return pa.concat_tables([table.cast(schema) for table in tables]) if tables else schema.empty_table()
+
+
+@lru_cache(maxsize=1)
+def _rows(source: StagedSource) -> pa.Table:
+    return source.read()
+
+
+@lru_cache(maxsize=1)
+def _index(source: StagedSource) -> KeyIndex:
+    table = source.read(source.keys)
+    return KeyIndex([table.column(name) for name in source.keys])
+
+
+@dataclass(frozen=True)
+class StageRows:
+    """Writes the rows of one Spark partition as a part, and says what it wrote."""
+
+    folder: str
+    schema: pa.Schema
+    keys: tuple[str, ...]
+    settings: tuple[tuple[str, object], ...]
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sink = Sink(self.folder, f"source-{uuid.uuid4().hex}.parquet", self.schema, dict(self.settings), codec="lz4")
+        nulls = [0] * len(self.keys)
+        for batch in batches:
+            arrays = [as_type(batch.column(place), field.type) for place, field in enumerate(self.schema)]
+            rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            nulls = [count + rows.column(key).null_count for count, key in zip(nulls, self.keys, strict=True)]
+            for start in range(0, rows.num_rows, BATCH_ROWS):
+                sink.write(rows.slice(start, BATCH_ROWS))
+        if (written := sink.close({})) is not None:
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "path": pa.array([written.path]),
+                    "rows": pa.array([written.rows], pa.int64()),
+                    "nulls": pa.array([nulls], pa.list_(pa.int64())),
+                }
+            )
+
+
+@dataclass(frozen=True)
+class FileMatches:
+    """Matched rows and NULL keys of one file."""
+
+    uri: str
+    rows: int
+    nulls: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class GroupMatches:
+    """What one task found: file by file, and which source rows had a match anywhere in them."""
+
+    files: tuple[FileMatches, ...]
+    positions: pa.Array
+
+
+@dataclass(frozen=True)
+class MatchTasks:
+    """Groups of files; a task looks the keys up in one group."""
+
+    source: StagedSource
+    key_schema: pa.Schema
+    groups: tuple[tuple[TargetFile, ...], ...]
+
+    def __call__(self, number: int) -> GroupMatches | DatasetMergeError:
+        group = self.groups[number]
+        try:
+            found = list(match(group, self.key_schema, _index(self.source), self.source.storage))
+        except (pa.ArrowException, OSError) as error:
+            return failed(error)
+        files = tuple(FileMatches(file.uri, len(one.rows), one.nulls) for file, one in zip(group, found, strict=True))
+        positions = [one.positions for one in found if len(one.positions)]
+        return GroupMatches(files, pc.unique(pa.concat_arrays(positions)) if positions else pa.array([], pa.int32()))
+
+
+@dataclass(frozen=True)
+class PackDone:
+    """What became of a pack of files, or of rows that were inserted."""
+
+    written: tuple[Written, ...]
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True)
+class WriteTasks:
+    """Packs of files to rewrite, and after them slices of source rows to insert; a task does one."""
+
+    source: StagedSource
+    key_schema: pa.Schema
+    packs: tuple[tuple[TargetFile, ...], ...]
+    inserts: tuple[pa.Array, ...]
+    rules: Rules
+    folder: str
+    codec: str
+
+    def __call__(self, number: int) -> PackDone | DatasetMergeError:
+        try:
+            if number < len(self.packs):
+                return self._rewrite(number, self.packs[number])
+            return self._insert(number - len(self.packs))
+        except (pa.ArrowException, OSError) as error:
+            return failed(error)
+
+    def _rewrite(self, number: int, pack: tuple[TargetFile, ...]) -> PackDone:
+        storage = self.source.storage
+        found = match(pack, self.key_schema, _index(self.source), storage)
+        # A task that Spark runs twice must not write into the file of its twin.
+        name = f"merged-{number:05d}-{uuid.uuid4().hex}"
+        done = rewrite(
+            list(zip(pack, found, strict=True)),
+            _rows(self.source),
+            self.rules,
+            folder=self.folder,
+            name=f"{name}.parquet",
+            settings=storage,
+        )
+        written = [done.written] if done.written is not None else []
+        if done.moved is not None:
+            written += self._write(done.moved, None, f"{name}-moved")
+        return PackDone(tuple(written), 0, done.updated, done.deleted)
+
+    def _insert(self, number: int) -> PackDone:
+        positions = self.inserts[number]
+        written = self._write(_rows(self.source), positions, f"inserted-{number:05d}-{uuid.uuid4().hex}")
+        return PackDone(tuple(written), len(positions))
+
+    def _write(self, rows: pa.Table, positions: pa.Array | None, name: str) -> list[Written]:
+        return write_rows(
+            rows,
+            positions,
+            self.rules,
+            folder=self.folder,
+            name=name,
+            settings=self.source.storage,
+            codec=self.codec,
+        )
+
+
+def failed(error: Exception) -> DatasetMergeError:
+    """What travels back as a value: an exception would be retried by Spark, and end in Java."""
+    return DatasetMergeError(
+        f"PyArrow failed on a Spark worker during the merge: {error}",
+        kind="ENGINE_FAILED",
+        remedy="The target is as it was.",
+        operation="merge",
+    )
+
+
+def frozen_settings(settings: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
+    return tuple(sorted(settings.items()))

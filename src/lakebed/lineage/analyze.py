@@ -1,0 +1,169 @@
+"""From a script to its lineage: statements in order, each seen with what the ones before it declared."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from lakebed.errors import LineageError
+from lakebed.lineage.catalog import Catalog
+from lakebed.lineage.context import Context
+from lakebed.lineage.dialects import DIALECTS, find_dialect
+from lakebed.lineage.model import AnalyzeResult, Issue, StatementLineage
+from lakebed.lineage.parse import Parsed, ScriptParser
+from lakebed.lineage.query import resolve_query
+from lakebed.lineage.statements import analyze_statement
+
+HINT_SYNTAX = "Check the text around this place, and that the dialect is the right one."
+
+
+class Script(NamedTuple):
+    """Text to analyse, and where it came from."""
+
+    sql: str
+    file: str | None = None
+
+
+class Analyzer:
+    """An analysis that takes one script after the other; what an earlier one declared, a later one knows."""
+
+    def __init__(
+        self,
+        *,
+        dialect: str = "spark",
+        schema: Mapping[str, object] | None = None,
+        allow_implied: bool = True,
+        merge_columns: bool = False,
+    ) -> None:
+        found = find_dialect(dialect)
+        if found is None:
+            raise LineageError(f"the dialect {dialect!r} is not known", remedy=f"Choose one of {', '.join(DIALECTS)}.")
+        self.dialect = found
+        self.catalog = Catalog(found, schema, allow_implied=allow_implied, merge_columns=merge_columns)
+        self._parser = ScriptParser(found)
+        self._statements: list[StatementLineage] = []
+        self._issues: list[Issue] = []
+        self._index = 0
+
+    def add(self, script: Script) -> None:
+        """Analyses the statements of one script."""
+        for parsed in self._parser.statements(script.sql):
+            self._add(parsed, script.file)
+
+    def _add(self, parsed: Parsed, file: str | None) -> None:
+        ctx = Context(self.catalog, self._index, parsed.span, parsed.offset, resolve_query)
+        self._index += 1
+        if parsed.problem is not None or parsed.tree is None:
+            self._unparsed(parsed, ctx)
+        else:
+            self._resolve(parsed.tree, ctx)
+        if file is None:
+            self._issues += ctx.issues
+        else:
+            self._issues += [_in_file(issue, file) for issue in ctx.issues]
+            for place in range(len(self._statements) - 1, -1, -1):
+                statement = self._statements[place]
+                if statement.statement_index != ctx.index:
+                    break
+                self._statements[place] = _statement_in_file(statement, file)
+
+    def _resolve(self, tree: exp.Expr, ctx: Context) -> None:
+        try:
+            self._statements += analyze_statement(tree, ctx)
+        except RecursionError:
+            ctx.issues.append(
+                Issue(
+                    "TOO_COMPLEX",
+                    "error",
+                    "the statement is nested too deeply to be analysed",
+                    "Split it into several statements.",
+                    ctx.index,
+                    ctx.span,
+                )
+            )
+            self._statements.append(_empty("UNKNOWN", ctx))
+
+    def _unparsed(self, parsed: Parsed, ctx: Context) -> None:
+        problem = parsed.problem
+        ctx.issues.append(
+            Issue(
+                "PARSE_ERROR",
+                "error",
+                problem.message if problem is not None else "there is no statement here",
+                HINT_SYNTAX,
+                ctx.index,
+                problem.span if problem is not None else parsed.span,
+            )
+        )
+        self._statements.append(_empty("UNKNOWN", ctx))
+
+    def result(self) -> AnalyzeResult:
+        """What was found in all scripts so far."""
+        return AnalyzeResult(
+            statements=tuple(self._statements),
+            issues=tuple(self._issues),
+            dialect=self.dialect.name,
+            catalog_tables=self.catalog.tables(),
+            updated_at=self.catalog.updated_at,
+        )
+
+
+def _empty(kind: str, ctx: Context) -> StatementLineage:
+    return StatementLineage(ctx.index, kind, ctx.span, None, (), None, (), (), ())
+
+
+def _in_file(issue: Issue, file: str) -> Issue:
+    return Issue(
+        issue.code,
+        issue.severity,
+        issue.message,
+        issue.hint,
+        issue.statement_index,
+        issue.span,
+        file,
+        issue.resolution_source,
+    )
+
+
+def _statement_in_file(statement: StatementLineage, file: str) -> StatementLineage:
+    fields = {**vars(statement), "file": file}
+    fields.pop("graph", None)
+    return StatementLineage(**fields)
+
+
+def analyze(
+    sql: str | Iterable[Script],
+    *,
+    dialect: str = "spark",
+    schema: Mapping[str, object] | str | Path | None = None,
+    allow_implied: bool = True,
+    merge_columns: bool = False,
+) -> AnalyzeResult:
+    """The lineage of a script: which column of which statement comes from which, and what is not known about it.
+
+    `schema` is the imported schema: a mapping as the contract describes it, its JSON text, or a path to it. Nothing in
+    the SQL raises: what cannot be parsed or resolved is an issue of the result.
+    """
+    analyzer = Analyzer(
+        dialect=dialect, schema=_schema(schema), allow_implied=allow_implied, merge_columns=merge_columns
+    )
+    for script in [Script(sql)] if isinstance(sql, str) else sql:
+        analyzer.add(script)
+    return analyzer.result()
+
+
+def _schema(schema: Mapping[str, object] | str | Path | None) -> Mapping[str, object] | None:
+    if schema is None or isinstance(schema, Mapping):
+        return schema
+    text = schema
+    if isinstance(schema, Path) or not schema.lstrip().startswith("{"):
+        text = Path(schema).read_text(encoding="utf-8")
+    try:
+        loaded = json.loads(str(text))
+    except json.JSONDecodeError as error:
+        raise LineageError(f"the schema is not JSON: {error}", remedy='Give {"tables": [...]}.') from error
+    if not isinstance(loaded, dict):
+        raise LineageError("the schema is not a JSON object", remedy='Give {"tables": [...]}.')
+    return loaded

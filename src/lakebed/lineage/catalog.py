@@ -1,0 +1,293 @@
+"""The schema that an analysis knows: imported from the user, implied by DDL, and the hybrid of both.
+
+Imported wins at table level: where it defines a table, what the script declares for the same table is compared and
+contradictions are reported, but not used. With `merge_columns` the columns that only the script declares are added.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple
+
+from lakebed.errors import LineageError
+from lakebed.lineage.dialects import Dialect
+from lakebed.lineage.names import name_rules
+from lakebed.lineage.request import ImportedTable, imported_tables, text
+from lakebed.lineage.tables import Column, Part, Table
+from lakebed.lineage.types import same_type
+
+# A dotted name, its parts folded: ("app", "orders").
+TableKey = tuple[str, ...]
+
+
+class Mismatch(NamedTuple):
+    """How a declaration differs from the imported table of the same name."""
+
+    table: str
+    missing: tuple[str, ...]
+    extra: tuple[str, ...]
+    retyped: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.extra or self.retyped)
+
+
+class Catalog:
+    """Tables by name, under the dialect's case rules, the search path and the defaults of the request."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        schema: Mapping[str, object] | None = None,
+        *,
+        allow_implied: bool = True,
+        merge_columns: bool = False,
+    ) -> None:
+        request = schema or {}
+        self.dialect = dialect
+        self.rules = name_rules(dialect, text(request, "caseSensitivity"))
+        self.allow_implied = allow_implied and request.get("allowImplied", True) is not False
+        self.merge_columns = merge_columns
+        self.default_catalog = text(request, "defaultCatalog")
+        self.default_schema = text(request, "defaultSchema")
+        self.search_path = tuple(self._namespaces(request))
+        self.updated_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._imported: dict[TableKey, Table] = {}
+        self._implied: dict[TableKey, Table] = {}
+        # how a table that nobody declared was spelled first, so that one table has one name in a result
+        self._spelled: dict[TableKey, str] = {}
+        # last part of a name -> a table that has it: what an unknown name may have meant
+        self._by_last: dict[str, str] = {}
+        for table in imported_tables(request):
+            self._import(table)
+        self.has_imported = bool(self._imported)
+
+    def key(self, parts: Sequence[Part]) -> TableKey:
+        table_key = self.rules.table_key
+        return tuple([table_key(part.text, part.quoted) for part in parts])
+
+    def _namespaces(self, request: Mapping[str, object]) -> Iterator[TableKey]:
+        hints = request.get("searchPath") or []
+        if not isinstance(hints, list | tuple):
+            raise LineageError("schema.searchPath is not a list", remedy='Give [{"schema": "app"}, ...].')
+        for hint in hints:
+            if isinstance(hint, str):
+                yield tuple(self.rules.table_key(text, False) for text in hint.split("."))
+            elif isinstance(hint, Mapping):
+                parts = [part for part in (text(hint, "catalog"), text(hint, "schema")) if part]
+                yield tuple(self.rules.table_key(part, False) for part in parts)
+            else:
+                raise LineageError(f"schema.searchPath holds {hint!r}", remedy='Give [{"schema": "app"}, ...].')
+
+    def _candidates(self, key: TableKey) -> Iterator[TableKey]:
+        """Where a name as written may lie, best place first."""
+        fold = self.rules.table_key
+        catalog = (fold(self.default_catalog, False),) if self.default_catalog else ()
+        schema = (fold(self.default_schema, False),) if self.default_schema else ()
+        if len(key) == 1:
+            for namespace in self.search_path:
+                yield namespace + key
+                if catalog and len(namespace) == 1:
+                    yield catalog + namespace + key
+            if schema:
+                yield schema + key
+                if catalog:
+                    yield catalog + schema + key
+            yield key
+            return
+        yield key
+        if len(key) == 2:
+            if catalog:
+                yield catalog + key
+            if schema and key[:1] == schema:
+                yield key[1:]
+        elif catalog and key[:1] == catalog:
+            yield key[1:]
+            if schema and key[1:2] == schema:
+                yield key[2:]
+
+    def spelled(self, parts: Sequence[Part]) -> tuple[str, ...]:
+        """The parts of a name that no table bears: as written or folded, completed by the defaults."""
+        spelling = self.rules.table_spelling
+        shown = tuple([spelling(part.text, part.quoted) for part in parts])
+        if len(shown) == 1 and self.default_schema and not shown[0].startswith("#"):
+            shown = (self.default_schema, *shown)
+            if self.default_catalog:
+                shown = (self.default_catalog, *shown)
+        elif len(shown) == 2 and self.default_catalog:
+            shown = (self.default_catalog, *shown)
+        return shown
+
+    def name_of(self, parts: Sequence[Part]) -> str:
+        """The dotted name of a table that nothing declares."""
+        key = self.key(parts)
+        name = self._spelled.get(key)
+        if name is None:
+            name = self._spelled[key] = ".".join(self.spelled(parts))
+        return name
+
+    def similar(self, parts: Sequence[Part]) -> str | None:
+        """A declared table whose last part is the same: what the writer may have meant."""
+        return self._by_last.get(self.key(parts)[-1])
+
+    def find(self, parts: Sequence[Part]) -> Table | None:
+        """The table that a name means here, imported before implied."""
+        key = self.key(parts)
+        imported, implied = self._imported, self._implied
+        if len(key) == 1 and not self.search_path and not self.default_schema:
+            return imported.get(key) or implied.get(key)
+        for candidate in self._candidates(key):
+            table = imported.get(candidate) or implied.get(candidate)
+            if table is not None:
+                return table
+        return None
+
+    def _import(self, table: ImportedTable) -> None:
+        entry = Table(table.parts, partial(self._read_columns, table), "imported", complete=table.complete)
+        fold = self.rules.table_key
+        folded = tuple([fold(part, False) for part in table.parts])
+        self._by_last.setdefault(folded[-1], entry.name)
+        self._imported[tuple([fold(part, True) for part in table.parts])] = entry
+        self._imported.setdefault(folded, entry)
+
+    def _read_columns(self, table: ImportedTable) -> tuple[Column, ...]:
+        key = self.rules.column_key
+        return tuple(
+            Column(
+                column.name,
+                key(column.name, True),
+                column.data_type,
+                "implied" if column.origin == "implied" and self.merge_columns else "imported",
+            )
+            for column in table.read_columns()
+        )
+
+    def declare(
+        self,
+        parts: Sequence[Part],
+        columns: Sequence[Column],
+        *,
+        kind: str,
+        statement_index: int,
+        temporary: bool = False,
+        complete: bool = True,
+    ) -> Mismatch | None:
+        """What DDL says about a table; an answer says how it contradicts the imported one."""
+        if not self.allow_implied:
+            return None
+        imported = self._find_imported(parts)
+        if imported is not None:
+            return self._compare(imported, columns, complete)
+        spelled = (
+            self.spelled(parts) if not temporary else tuple(self.rules.table_spelling(p.text, p.quoted) for p in parts)
+        )
+        key = tuple(self.rules.table_key(part, True) for part in spelled)
+        self._by_last.setdefault(key[-1], ".".join(spelled))
+        self._implied[key] = Table(
+            spelled,
+            tuple(columns),
+            "implied",
+            kind=kind,
+            statement_index=statement_index,
+            temporary=temporary,
+            complete=complete,
+        )
+        return None
+
+    def _find_imported(self, parts: Sequence[Part]) -> Table | None:
+        for candidate in self._candidates(self.key(parts)):
+            if (table := self._imported.get(candidate)) is not None:
+                return table
+        return None
+
+    def _compare(self, imported: Table, columns: Sequence[Column], complete: bool) -> Mismatch | None:
+        fold = self.rules.column_key
+        have = {fold(column.name, False): column for column in imported.columns}
+        declared = {fold(column.name, False): column for column in columns}
+        if not imported.complete and not imported.columns:
+            return None
+        extra = tuple(column.name for key, column in declared.items() if key not in have)
+        missing = tuple(column.name for key, column in have.items() if complete and key not in declared)
+        retyped = tuple(
+            column.name
+            for key, column in declared.items()
+            if key in have and not same_type(column.data_type, have[key].data_type, self.dialect)
+        )
+        if self.merge_columns:
+            added = tuple(replace(column, origin="implied") for key, column in declared.items() if key not in have)
+            if added:
+                self._replace_imported(imported, imported.with_columns(imported.columns + added))
+            mismatch = Mismatch(imported.name, (), (), retyped)
+        else:
+            mismatch = Mismatch(imported.name, missing, extra, retyped)
+        if not mismatch:
+            return None
+        current = self._imported_like(imported)
+        self._replace_imported(current, current.with_columns(current.columns, mismatch=True))
+        return mismatch
+
+    def _imported_like(self, table: Table) -> Table:
+        return next(entry for entry in self._imported.values() if entry.parts == table.parts)
+
+    def _replace_imported(self, old: Table, new: Table) -> None:
+        for key, entry in self._imported.items():
+            if entry is old:
+                self._imported[key] = new
+
+    def alter(self, parts: Sequence[Part], columns: Sequence[Column]) -> Mismatch | None:
+        """New columns of a table that exists; on an imported table they are only compared."""
+        if not self.allow_implied:
+            return None
+        table = self.find(parts)
+        if table is None:
+            return None
+        if table.origin == "imported":
+            return self._compare(table, columns, table.complete)
+        self._implied[self._implied_key(table)] = table.with_columns(tuple(columns))
+        return None
+
+    def _implied_key(self, table: Table) -> TableKey:
+        return tuple(self.rules.table_key(part, True) for part in table.parts)
+
+    def drop(self, parts: Sequence[Part]) -> None:
+        """Forgets an implied table; imported ones stay, because the user said that they exist."""
+        table = self.find(parts)
+        if table is not None and table.origin == "implied":
+            del self._implied[self._implied_key(table)]
+
+    def drop_schema(self, parts: Sequence[Part]) -> None:
+        """Forgets the implied tables of a schema."""
+        prefix = self.key(parts)
+        for key in [key for key in self._implied if key[:-1][-len(prefix) :] == prefix]:
+            del self._implied[key]
+
+    def rename(self, parts: Sequence[Part], new: Sequence[Part], statement_index: int) -> None:
+        """Gives a table a new name; the imported one keeps its old name too."""
+        table = self.find(parts)
+        if table is None or not self.allow_implied:
+            return
+        target = new
+        if len(new) == 1 and len(parts) > 1:
+            target = [*parts[:-1], *new]
+        spelled = self.spelled(target)
+        if len(target) == 1 and len(table.parts) > 1:
+            spelled = (*table.parts[:-1], spelled[-1])
+        self.drop(parts)
+        renamed = table.renamed(spelled)
+        if table.origin == "imported":
+            renamed.origin = "implied"
+            renamed.statement_index = statement_index
+        self._implied[tuple(self.rules.table_key(part, True) for part in spelled)] = renamed
+
+    def swap(self, parts: Sequence[Part], other: Sequence[Part]) -> None:
+        """Exchanges the names of two implied tables."""
+        one, two = self.find(parts), self.find(other)
+        if one is None or two is None or "imported" in (one.origin, two.origin):
+            return
+        self._implied[self._implied_key(one)] = two.renamed(one.parts)
+        self._implied[self._implied_key(two)] = one.renamed(two.parts)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Every table known now, imported ones first."""
+        return tuple(dict.fromkeys([*self._imported.values(), *self._implied.values()]))

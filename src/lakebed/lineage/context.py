@@ -1,0 +1,170 @@
+"""What the rules of one statement share: the catalog, the issues, and what has been read so far."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from lakebed.lineage.catalog import Catalog
+from lakebed.lineage.dialects import Dialect
+from lakebed.lineage.model import Issue, ResolutionSource, Severity, Span, StarExpansion, TableUse
+from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
+from lakebed.lineage.tables import Part, Table
+
+if TYPE_CHECKING:
+    from lakebed.lineage.scope import Cte, Scope
+
+Env = Mapping[str, "Cte"]
+QueryRule = Callable[[exp.Expr, Env, "Scope | None", "Context"], Relation]
+
+HINT_SCHEMA = (
+    "Add the table with its columns to the imported schema, or put its CREATE statement earlier in the script."
+)
+
+
+class Context:
+    """One statement under analysis."""
+
+    __slots__ = (
+        "_reported",
+        "catalog",
+        "column_key",
+        "column_spelling",
+        "dialect",
+        "index",
+        "issues",
+        "offset",
+        "predicates",
+        "query",
+        "span",
+        "stars",
+        "unexpanded",
+        "used",
+    )
+
+    def __init__(self, catalog: Catalog, index: int, span: Span, offset: int, query: QueryRule) -> None:
+        self.catalog = catalog
+        self.dialect: Dialect = catalog.dialect
+        self.column_key = catalog.rules.column_key
+        self.column_spelling = catalog.rules.column_spelling
+        self.index = index
+        self.span = span
+        self.offset = offset
+        self.query = query
+        self.issues: list[Issue] = []
+        # tables read, in order, with what they are and how they were known
+        self.used: dict[str, TableUse] = {}
+        # tables behind a star that could not be expanded
+        self.unexpanded: set[str] = set()
+        # columns that decide about rows: (table, column, path, "filter" | "join", approximate)
+        self.predicates: dict[Ref, None] = {}
+        self.stars: list[StarExpansion] = []
+        self._reported: set[tuple[str, str]] = set()
+
+    # -- names
+
+    def key_of(self, identifier: exp.Expr) -> str:
+        args = identifier.args
+        return self.column_key(args["this"], args.get("quoted") is True)
+
+    def spelling_of(self, identifier: exp.Expr) -> str:
+        args = identifier.args
+        return self.column_spelling(args["this"], args.get("quoted") is True)
+
+    # -- tables
+
+    def read_table(self, parts: list[Part], node: exp.Expr | None) -> Relation:
+        """The columns of a table that the statement reads; an unknown table is an issue and has any column."""
+        table = self.catalog.find(parts)
+        if table is None:
+            name = self.catalog.name_of(parts)
+            if name not in self.used:
+                self.used[name] = TableUse(name, "table", "unknown")
+            self.report_unknown_table(name, parts, node)
+            return Relation([], [], [], unknown=UnknownTable(name), table=name)
+        name = table.name
+        if name not in self.used:
+            self.used[name] = TableUse(name, table.kind, table.origin)
+        return table.relation(self.catalog.rules)
+
+    def report_unknown_table(
+        self, name: str, parts: list[Part], node: exp.Expr | None, *, target: bool = False
+    ) -> None:
+        """Says once per statement that nothing is known about a table."""
+        if ("UNKNOWN_TABLE", name) in self._reported:
+            return
+        self._reported.add(("UNKNOWN_TABLE", name))
+        similar = self.catalog.similar(parts)
+        hint = HINT_SCHEMA
+        if similar is not None and similar != name:
+            hint = f"There is a table {similar}: set defaultSchema or searchPath, or write the full name."
+        severity: Severity = "info" if target or not self.catalog.has_imported else "warning"
+        what = "the columns of the target" if target else "the columns of"
+        self.issue("UNKNOWN_TABLE", severity, f"{what} {name} are not known", hint, node, resolution_source="unknown")
+
+    def resolution_of(self, name: str) -> ResolutionSource:
+        use = self.used.get(name)
+        return use.resolution_source if use else "unknown"
+
+    def find_table(self, parts: list[Part]) -> Table | None:
+        return self.catalog.find(parts)
+
+    # -- what was seen
+
+    def predicate(self, refs: Refs, role: str) -> None:
+        """Columns that decide which rows there are."""
+        for table, column, path, _, approximate in refs:
+            self.predicates[table, column, path, role, approximate] = None
+
+    def issue(
+        self,
+        code: str,
+        severity: Severity,
+        message: str,
+        hint: str,
+        node: exp.Expr | None = None,
+        *,
+        resolution_source: ResolutionSource | None = None,
+    ) -> None:
+        span = self.span_of(node)
+        self.issues.append(Issue(code, severity, message, hint, self.index, span, None, resolution_source))
+
+    def issue_once(
+        self, code: str, severity: Severity, about: str, message: str, hint: str, node: exp.Expr | None = None
+    ) -> None:
+        """The same, but only once per statement and subject."""
+        if (code, about) not in self._reported:
+            self._reported.add((code, about))
+            self.issue(code, severity, message, hint, node)
+
+    def span_of(self, node: exp.Expr | None) -> Span:
+        """Characters of a node, from the tokens that it was made of; the statement's where it has none."""
+        if node is None:
+            return self.span
+        starts_and_ends = _position(node)
+        if starts_and_ends is None:
+            return self.span
+        start, end = starts_and_ends
+        return Span(start + self.offset, end + 1 + self.offset)
+
+    @property
+    def star_expansion(self) -> StarExpansion | None:
+        """Full where every star was expanded, none where no star was, else partial."""
+        seen = set(self.stars)
+        if not seen:
+            return None
+        if len(seen) == 1:
+            return self.stars[0]
+        return "partial"
+
+
+def _position(node: exp.Expr) -> tuple[int, int] | None:
+    first: int | None = None
+    last = -1
+    for part in node.walk():
+        meta = part._meta
+        if meta and "start" in meta:
+            start, end = meta["start"], meta["end"]
+            first = start if first is None or start < first else first
+            last = max(last, end)
+    return None if first is None else (first, last)

@@ -1,0 +1,356 @@
+"""The sources of an expression: one walk over its nodes, each source in the role that its place gives it.
+
+A node without a rule of its own passes its role on to its children. Rules stand for the places that SQL treats
+differently: conditions, windows, subqueries, arguments that are names. The walk keeps its own stack, so that a sum of
+ten thousand terms is no deeper than a sum of two.
+"""
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.expressions import Expr
+
+from lakebed.lineage.context import Context
+from lakebed.lineage.relations import Ref, Refs, doubtful, with_role
+from lakebed.lineage.scope import Scope, column_refs, whole_row
+
+Stack = list[tuple[Expr, str]]
+Rule = Callable[[Expr, str, Stack, Scope, Context, dict[Ref, None]], None]
+
+VALUE = "value"
+CONDITIONAL = "conditional"
+WINDOW = "window"
+
+# Nodes that hold names, types and constants, but never a column.
+_LEAVES = (
+    exp.Identifier,
+    exp.Literal,
+    exp.Var,
+    exp.DataType,
+    exp.Boolean,
+    exp.Null,
+    exp.Star,
+    exp.Placeholder,
+    exp.Parameter,
+    exp.SessionParameter,
+    exp.JSONPath,
+    exp.CurrentDate,
+    exp.CurrentTimestamp,
+    exp.National,
+    exp.HexString,
+    exp.BitString,
+    exp.ByteString,
+    exp.RawString,
+)
+
+
+def refs_of(expression: Expr, scope: Scope, ctx: Context) -> Refs:
+    """The sources of an expression's value."""
+    if type(expression) is exp.Column and type(expression.args["this"]) is exp.Identifier:
+        return column_refs(expression, scope, ctx)
+    found: dict[Ref, None] = {}
+    collect(expression, scope, ctx, found, VALUE)
+    return tuple(found)
+
+
+def predicate(expression: Expr, scope: Scope, ctx: Context, role: str) -> None:
+    """Records the columns of a condition, `filter` or `join`."""
+    collect(expression, scope, ctx, ctx.predicates, role)
+
+
+def check(expression: Expr, scope: Scope, ctx: Context) -> None:
+    """Looks names up without using them: ORDER BY and GROUP BY carry no values, but may hold unknown names."""
+    collect(expression, scope, ctx, {}, VALUE)
+
+
+def collect(expression: Expr, scope: Scope, ctx: Context, found: dict[Ref, None], role: str) -> None:
+    """Adds the sources of an expression in the given role."""
+    stack: Stack = [(expression, role)]
+    rules = _RULES
+    while stack:
+        node, role = stack.pop()
+        kind = type(node)
+        if kind is exp.Column:
+            refs = column_refs(node, scope, ctx)
+            if role == VALUE:
+                for ref in refs:
+                    found[ref] = None
+            else:
+                for table, column, path, _, approximate in refs:
+                    found[table, column, path, role, approximate] = None
+            if type(node.args["this"]) is exp.Star:
+                _star_argument(node, role, scope, ctx, found)
+            continue
+        rule = rules[kind]
+        if rule is not None:
+            rule(node, role, stack, scope, ctx, found)
+            continue
+        # children in reverse, so that they leave the stack in the order of the text
+        children: Stack = []
+        for value in node.args.values():
+            if type(value) is list:
+                for item in value:
+                    if rules[type(item)] is not _skip:
+                        children.append((item, role))
+            elif value is not None and rules[type(value)] is not _skip:
+                children.append((value, role))
+        children.reverse()
+        stack += children
+
+
+def _push(stack: Stack, value: object, role: str) -> None:
+    if isinstance(value, list):
+        for item in reversed(value):
+            _push(stack, item, role)
+    elif isinstance(value, Expr):
+        stack.append((value, role))
+
+
+def _inside(role: str, inner: str) -> str:
+    """A condition inside of a window is still the window's; only plain values take the inner role."""
+    return inner if role == VALUE else role
+
+
+def _skip(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    return
+
+
+def _case(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    condition = _inside(role, CONDITIONAL)
+    _push(stack, node.args.get("default"), role)
+    for branch in reversed(node.args.get("ifs") or []):
+        _push(stack, branch.args.get("true"), role)
+        _push(stack, branch.args.get("this"), condition)
+    _push(stack, node.args.get("this"), condition)
+
+
+def _if(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    _push(stack, node.args.get("false"), role)
+    _push(stack, node.args.get("true"), role)
+    _push(stack, node.args.get("this"), _inside(role, CONDITIONAL))
+
+
+def _decode(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """DECODE(x, search, result, ..., default)."""
+    condition = _inside(role, CONDITIONAL)
+    arguments = node.args.get("expressions") or []
+    for place, argument in enumerate(arguments):
+        last = place == len(arguments) - 1
+        is_result = place > 0 and (place % 2 == 0 or (last and place % 2 == 1))
+        _push(stack, argument, role if is_result else condition)
+
+
+def _filter(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    _push(stack, node.args.get("expression"), _inside(role, CONDITIONAL))
+    _push(stack, node.args.get("this"), role)
+
+
+def _having_extreme(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """ANY_VALUE(a HAVING MAX b): b chooses the row."""
+    _push(stack, node.args.get("expression"), _inside(role, CONDITIONAL))
+    _push(stack, node.args.get("this"), role)
+
+
+def _window(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    over = _inside(role, WINDOW)
+    named = node.args.get("alias") or node.args.get("first")
+    if isinstance(named, exp.Identifier):
+        window = _named_window(ctx.key_of(named), scope)
+        if window is not None:
+            _push_window(stack, window, over, scope, ctx)
+    _push_window(stack, node, over, scope, ctx)
+    _push(stack, node.args.get("this"), role)
+
+
+def _push_window(stack: Stack, window: Expr, role: str, scope: Scope, ctx: Context) -> None:
+    args = window.args
+    _push(stack, args.get("spec"), role)
+    _push(stack, args.get("order"), role)
+    _push(stack, args.get("partition_by"), role)
+
+
+def _named_window(key: str, scope: Scope) -> Expr | None:
+    level: Scope | None = scope
+    while level is not None:
+        if key in level.windows:
+            return level.windows[key]
+        level = level.parent
+    return None
+
+
+def _within_group(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    function = node.args["this"]
+    order = node.args.get("expression")
+    _push(stack, order, _inside(role, WINDOW))
+    if isinstance(function, exp.PercentileCont | exp.PercentileDisc | exp.Mode):
+        # here the ordered column is the value, too
+        _push(stack, order, role)
+    _push(stack, function, role)
+
+
+def _order(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """The ORDER BY of an aggregate: ARRAY_AGG(x ORDER BY y)."""
+    inner = _inside(role, WINDOW) if node.args.get("this") is not None else role
+    _push(stack, node.args.get("expressions"), inner)
+    _push(stack, node.args.get("this"), role)
+
+
+def _subquery(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """A query as a value: what it gives flows in, what it filters by stays apart."""
+    relation = ctx.query(node, scope.env, scope, ctx)
+    for refs in relation.refs:
+        for ref in with_role(refs, role):
+            found[ref] = None
+
+
+def _exists(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """EXISTS asks whether there are rows, not what is in them."""
+    query = node.args["this"]
+    if isinstance(query, exp.Query):
+        ctx.query(query, scope.env, scope, ctx)
+    else:
+        _push(stack, query, role)
+        _push(stack, node.args.get("expression"), role)
+
+
+def _count(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """COUNT(*) and COUNT(t.*) count rows: no column is their source."""
+    for value in (node.args.get("this"), *(node.args.get("expressions") or [])):
+        if isinstance(value, exp.Column) and isinstance(value.args["this"], exp.Star):
+            continue
+        _push(stack, value, role)
+
+
+def _grouping(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """GROUPING(a) says which grouping set a row belongs to, and nothing about the values of a."""
+    for value in (node.args.get("this"), *(node.args.get("expressions") or [])):
+        if isinstance(value, Expr):
+            check(value, scope, ctx)
+
+
+def _comprehension(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """`[x + a for x in list if x > b]`: x is the list's element."""
+    variable = node.args.get("expression")
+    inner = Scope(scope, scope.env)
+    if isinstance(variable, exp.Identifier):
+        inner.aliases = {ctx.key_of(variable): ()}
+    _push(stack, node.args.get("iterator"), role)
+    for name in ("this", "condition"):
+        part = node.args.get(name)
+        if part is not None:
+            collect(part, inner, ctx, found, role)
+
+
+def _dot(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """A field of an expression; the field's name is no column."""
+    path: list[str] = []
+    base = node
+    while isinstance(base, exp.Dot):
+        field = base.args["expression"]
+        if not isinstance(field, exp.Identifier):
+            if isinstance(field, exp.Func):
+                # a function called with its schema: db.f(x)
+                _push(stack, field, role)
+                return
+            break
+        path.append(ctx.spelling_of(field))
+        base = base.args["this"]
+    while isinstance(base, exp.Paren):
+        base = base.args["this"]
+    if isinstance(base, exp.Column) and isinstance(base.args["this"], exp.Identifier):
+        for table, column, outer, inner_role, approximate in with_role(column_refs(base, scope, ctx), role):
+            found[table, column, outer + tuple(reversed(path)), inner_role, approximate] = None
+    else:
+        _push(stack, base, role)
+
+
+def _property(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """`name := value` and fields of a struct: only the value is read."""
+    _push(stack, node.args.get("expression"), role)
+
+
+def _lambda(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """The parameters of a lambda hide columns of the same name."""
+    inner = Scope(scope, scope.env)
+    inner.aliases = {
+        ctx.key_of(name): () for name in node.args.get("expressions") or [] if isinstance(name, exp.Identifier)
+    }
+    collect(node.args["this"], inner, ctx, found, role)
+
+
+def _star_argument(node: Expr, role: str, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """`struct(t.*)`: every column is an argument."""
+    table = node.args.get("table")
+    relation = scope.names.get(ctx.key_of(table)) if table is not None else None
+    if relation is not None:
+        for ref in with_role(whole_row(relation), role):
+            found[ref] = None
+
+
+def _function_with_star(
+    node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]
+) -> None:
+    """`struct(*)`, `hash(*)`: every column is an argument."""
+    arguments = node.args.get("expressions") or []
+    for argument in reversed(arguments):
+        if isinstance(argument, exp.Star):
+            for relation in scope.relations:
+                refs = whole_row(relation)
+                for ref in with_role(doubtful(refs) if relation.unknown else refs, role):
+                    found[ref] = None
+        else:
+            _push(stack, argument, role)
+    _push(stack, [value for name, value in node.args.items() if name != "expressions"], role)
+
+
+def _values_function(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """Functions that sqlglot has no class for; MySQL's VALUES(column) reads the row that was to be inserted."""
+    arguments = node.args.get("expressions") or []
+    name = node.args.get("this")
+    if name == "VALUES" and len(arguments) == 1 and isinstance(arguments[0], exp.Identifier):
+        excluded = scope.names.get("excluded")
+        if excluded is not None:
+            refs = excluded.by_key.get(ctx.key_of(arguments[0]), ())
+            for ref in with_role(refs, role):
+                found[ref] = None
+        return
+    _function_with_star(node, role, stack, scope, ctx, found)
+
+
+class _Rules(dict[type, Rule | None]):
+    """A rule per node class; a class seen for the first time gets the rule of its nearest base."""
+
+    def __missing__(self, kind: type) -> Rule | None:
+        rule: Rule | None = _skip
+        if issubclass(kind, Expr):
+            rule = next((self[base] for base in kind.__mro__[1:] if base in _BY_CLASS), None)
+        self[kind] = rule
+        return rule
+
+
+_BY_CLASS: dict[type, Rule | None] = {
+    **dict.fromkeys(_LEAVES, _skip),
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Nvl2: _if,
+    exp.DecodeCase: _decode,
+    exp.Filter: _filter,
+    exp.HavingMax: _having_extreme,
+    exp.Window: _window,
+    exp.WithinGroup: _within_group,
+    exp.Order: _order,
+    exp.Query: _subquery,
+    exp.Exists: _exists,
+    exp.Count: _count,
+    exp.Grouping: _grouping,
+    exp.GroupingId: _grouping,
+    exp.Comprehension: _comprehension,
+    exp.Dot: _dot,
+    exp.PropertyEQ: _property,
+    exp.Kwarg: _property,
+    exp.Lambda: _lambda,
+    exp.Anonymous: _values_function,
+    exp.Struct: _function_with_star,
+}
+_RULES = _Rules(_BY_CLASS)
+_RULES[exp.Column] = None

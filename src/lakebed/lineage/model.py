@@ -1,0 +1,337 @@
+"""The values that an analysis returns: the JSON contract, as types.
+
+Names here are Python's, names in `to_dict()` are the contract's (camelCase). Edges are named tuples rather than
+dataclasses because a script of ten thousand statements has millions of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from lakebed.lineage.tables import Table
+
+Role = Literal["value", "conditional", "window", "filter", "join"]
+Severity = Literal["error", "warning", "info"]
+Origin = Literal["imported", "implied"]
+ResolutionSource = Literal["imported", "implied", "unknown"]
+StarExpansion = Literal["full", "partial", "none"]
+
+# Roles whose edges end in a column; the others say what decides about rows.
+VALUE_ROLES = frozenset({"value", "conditional", "window"})
+
+
+class Span(NamedTuple):
+    """Characters of the analysed text, from `start` up to and without `end`."""
+
+    start: int
+    end: int
+
+    def to_dict(self) -> dict[str, object]:
+        return {"start": self.start, "end": self.end}
+
+
+class ColumnEdge(NamedTuple):
+    """One source column and the column it flows into, or for `filter` and `join` the table whose rows it decides."""
+
+    source_table: str
+    source_column: str
+    path: tuple[str, ...]
+    target_table: str | None
+    target_column: str | None
+    position: int | None
+    role: str
+    approximate: bool
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "source": {"table": self.source_table, "column": self.source_column, "path": list(self.path)},
+            "target": {"table": self.target_table, "column": self.target_column},
+            "position": self.position,
+            "role": self.role,
+            "approximate": self.approximate,
+        }
+
+
+class TableEdge(NamedTuple):
+    """A table that a statement reads, and what it reads it for."""
+
+    source: str
+    target: str | None
+    approximate: bool
+
+    def to_dict(self) -> dict[str, object]:
+        return {"source": self.source, "target": self.target, "approximate": self.approximate}
+
+
+class TableUse(NamedTuple):
+    """A table that a statement touches, and where its columns were known from."""
+
+    name: str
+    kind: str
+    resolution_source: ResolutionSource
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Something that is not known, not understood or contradictory, with what would help."""
+
+    code: str
+    severity: Severity
+    message: str
+    hint: str
+    statement_index: int | None = None
+    span: Span | None = None
+    file: str | None = None
+    resolution_source: ResolutionSource | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        issue: dict[str, object] = {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            "hint": self.hint,
+            "statementIndex": self.statement_index,
+            "span": self.span.to_dict() if self.span else None,
+            "file": self.file,
+        }
+        if self.resolution_source is not None:
+            issue["resolutionSource"] = self.resolution_source
+        return issue
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A table, a view, a query's output, or a column of one of them."""
+
+    id: str
+    node_type: str
+    label: str
+    resolution_source: ResolutionSource | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        node: dict[str, object] = {"id": self.id, "nodeType": self.node_type, "label": self.label}
+        if self.resolution_source is not None:
+            node["resolutionSource"] = self.resolution_source
+        return node
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Two nodes: `ownership` of a column by its table, `data_flow` between columns or between tables."""
+
+    id: str
+    source: str
+    target: str
+    edge_type: str
+    role: str | None = None
+    approximate: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        edge: dict[str, object] = {
+            "id": self.id,
+            "source": self.source,
+            "target": self.target,
+            "edgeType": self.edge_type,
+            "approximate": self.approximate,
+        }
+        if self.role is not None:
+            edge["role"] = self.role
+        return edge
+
+
+class NodesAndEdges(NamedTuple):
+    """A graph as two lists; `GlobalLineage` of the contract."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        return {"nodes": [node.to_dict() for node in self.nodes], "edges": [edge.to_dict() for edge in self.edges]}
+
+
+@dataclass(frozen=True)
+class StatementLineage:
+    """What one statement reads, what it writes, and which column comes from which."""
+
+    statement_index: int
+    statement_type: str
+    span: Span
+    target: str | None
+    outputs: tuple[str, ...]
+    star_expansion: StarExpansion | None
+    column_lineage: tuple[ColumnEdge, ...]
+    table_lineage: tuple[TableEdge, ...]
+    tables: tuple[TableUse, ...]
+    target_kind: str = "table"
+    file: str | None = None
+
+    @cached_property
+    def graph(self) -> NodesAndEdges:
+        from lakebed.lineage.nodes import statement_graph  # drawn on demand: most callers never look at it
+
+        return statement_graph(self)
+
+    def to_dict(self) -> dict[str, object]:
+        statement: dict[str, object] = {
+            "statementIndex": self.statement_index,
+            "statementType": self.statement_type,
+            "span": self.span.to_dict(),
+            "target": self.target,
+            "outputs": list(self.outputs),
+            "starExpansion": self.star_expansion,
+            "columnLineage": [edge.to_dict() for edge in self.column_lineage],
+            "tableLineage": [edge.to_dict() for edge in self.table_lineage],
+            **self.graph.to_dict(),
+        }
+        if self.file is not None:
+            statement["file"] = self.file
+        return statement
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedColumn:
+    """A column of the schema that was used."""
+
+    name: str
+    data_type: str | None = None
+    origin: Origin | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        column: dict[str, object] = {"name": self.name}
+        if self.data_type is not None:
+            column["dataType"] = self.data_type
+        if self.origin is not None:
+            column["origin"] = self.origin
+        return column
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedTable:
+    """A table of the schema that was used; `complete` is false where a star could not be expanded."""
+
+    catalog: str | None
+    schema: str | None
+    name: str
+    columns: tuple[ResolvedColumn, ...]
+    origin: Origin
+    updated_at: str
+    source_statement_index: int | None = None
+    temporary: bool = False
+    complete: bool = True
+
+    def to_dict(self) -> dict[str, object]:
+        table: dict[str, object] = {}
+        if self.catalog is not None:
+            table["catalog"] = self.catalog
+        if self.schema is not None:
+            table["schema"] = self.schema
+        table |= {
+            "name": self.name,
+            "columns": [column.to_dict() for column in self.columns],
+            "origin": self.origin,
+            "updatedAt": self.updated_at,
+            "temporary": self.temporary,
+            "complete": self.complete,
+        }
+        if self.source_statement_index is not None:
+            table["sourceStatementIndex"] = self.source_statement_index
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedSchema:
+    """The effective schema: exported as JSON it can be imported by the next analysis."""
+
+    tables: tuple[ResolvedTable, ...]
+
+    def by_origin(self, origin: Origin) -> "ResolvedSchema":
+        """The imported or the implied view; the whole is the hybrid one."""
+        return ResolvedSchema(tuple(table for table in self.tables if table.origin == origin))
+
+    def to_dict(self) -> dict[str, object]:
+        return {"tables": [table.to_dict() for table in self.tables]}
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Counts over the whole script."""
+
+    statements: int
+    tables: int
+    columns: int
+    errors: int
+    warnings: int
+    infos: int
+    statement_types: tuple[tuple[str, int], ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "statementCount": self.statements,
+            "tableCount": self.tables,
+            "columnCount": self.columns,
+            "issueCount": {"error": self.errors, "warning": self.warnings, "info": self.infos},
+            "statementTypes": dict(self.statement_types),
+        }
+
+
+@dataclass(frozen=True)
+class AnalyzeResult:
+    """What `analyze` answers: statements in order, issues, and the schema that was used."""
+
+    statements: tuple[StatementLineage, ...]
+    issues: tuple[Issue, ...]
+    dialect: str
+    # the catalog's tables at the end; turned into `resolved_schema` when somebody looks
+    catalog_tables: "tuple[Table, ...]" = field(repr=False)
+    updated_at: str
+
+    @cached_property
+    def global_lineage(self) -> NodesAndEdges:
+        from lakebed.lineage.nodes import global_graph
+
+        return global_graph(self.statements)
+
+    @cached_property
+    def resolved_schema(self) -> ResolvedSchema:
+        """The schema that was used, imported and implied."""
+        return ResolvedSchema(tuple(table.resolved(self.updated_at) for table in self.catalog_tables))
+
+    @cached_property
+    def summary(self) -> Summary:
+        return _summarise(self.statements, self.issues)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "statements": [statement.to_dict() for statement in self.statements],
+            "globalLineage": self.global_lineage.to_dict(),
+            "issues": [issue.to_dict() for issue in self.issues],
+            "summary": self.summary.to_dict(),
+            "resolvedSchema": self.resolved_schema.to_dict(),
+        }
+
+
+def _summarise(statements: Sequence[StatementLineage], issues: Sequence[Issue]) -> Summary:
+    tables: set[str] = set()
+    columns: set[tuple[str | None, str]] = set()
+    types: dict[str, int] = {}
+    for statement in statements:
+        types[statement.statement_type] = types.get(statement.statement_type, 0) + 1
+        tables.update(use.name for use in statement.tables)
+        for edge in statement.column_lineage:
+            columns.add((edge.source_table, edge.source_column))
+            if edge.target_table is not None and edge.target_column is not None:
+                columns.add((edge.target_table, edge.target_column))
+    counts = dict.fromkeys(("error", "warning", "info"), 0)
+    for issue in issues:
+        counts[issue.severity] += 1
+    return Summary(
+        statements=len({statement.statement_index for statement in statements}),
+        tables=len(tables),
+        columns=len(columns),
+        errors=counts["error"],
+        warnings=counts["warning"],
+        infos=counts["info"],
+        statement_types=tuple(sorted(types.items())),
+    )

@@ -1,0 +1,82 @@
+"""Statements as nodes and edges, the form that graph views draw."""
+
+from collections.abc import Sequence
+
+from lakebed.lineage.model import Edge, Node, NodesAndEdges, ResolutionSource, StatementLineage
+
+_RANK = {"imported": 2, "implied": 1, "unknown": 0}
+
+
+def statement_graph(statement: StatementLineage) -> NodesAndEdges:
+    """The graph of one statement; what a query returns is a node of its own."""
+    return global_graph([statement])
+
+
+def global_graph(statements: Sequence[StatementLineage]) -> NodesAndEdges:
+    """The graph over all statements: one node per table and column, one edge per flow."""
+    builder = _Builder()
+    for statement in statements:
+        builder.add(statement)
+    return NodesAndEdges(tuple(builder.nodes.values()), tuple(builder.edges.values()))
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.edges: dict[str, Edge] = {}
+
+    def add(self, statement: StatementLineage) -> None:
+        for use in statement.tables:
+            self._table(use.name, use.kind, use.resolution_source)
+        target = self._target(statement)
+        for position, name in enumerate(statement.outputs):
+            if target is not None:
+                self._column(target, name, position if statement.target is None else None)
+        for edge in statement.column_lineage:
+            source = self._column(self._table(edge.source_table, "table", None), edge.source_column, None)
+            if target is None:
+                continue
+            if edge.target_column is None:
+                self._edge(source, target, "predicate", edge.role, edge.approximate)
+            else:
+                end = self._column(target, edge.target_column, edge.position if statement.target is None else None)
+                self._edge(source, end, "data_flow", edge.role, edge.approximate)
+        for flow in statement.table_lineage:
+            if target is not None:
+                self._edge(self._table(flow.source, "table", None), target, "data_flow", None, flow.approximate)
+
+    def _target(self, statement: StatementLineage) -> str | None:
+        if statement.target is not None:
+            return self._table(statement.target, statement.target_kind, None)
+        if statement.outputs or statement.table_lineage:
+            key = f"output:{statement.statement_index}"
+            self.nodes.setdefault(key, Node(key, "output", f"result of statement {statement.statement_index}"))
+            return key
+        return None
+
+    def _table(self, name: str, kind: str, resolution: ResolutionSource | None) -> str:
+        key = f"table:{name}"
+        known = self.nodes.get(key)
+        if known is None:
+            self.nodes[key] = Node(key, kind, name, resolution)
+        elif resolution is not None and _RANK[resolution] > _RANK.get(known.resolution_source or "", -1):
+            self.nodes[key] = Node(key, kind if kind != "table" else known.node_type, name, resolution)
+        return key
+
+    def _column(self, owner: str, name: str, position: int | None) -> str:
+        place = "" if position is None else f"#{position}"
+        key = (
+            f"column:{owner.partition(':')[2]}.{name}{place}"
+            if owner.startswith("table:")
+            else f"{owner}.{name}{place}"
+        )
+        if key not in self.nodes:
+            self.nodes[key] = Node(key, "column", name)
+            self._edge(owner, key, "ownership", None, False)
+        return key
+
+    def _edge(self, source: str, target: str, kind: str, role: str | None, approximate: bool) -> None:
+        key = f"{source}->{target}:{role or kind}"
+        known = self.edges.get(key)
+        if known is None or (known.approximate and not approximate):
+            self.edges[key] = Edge(key, source, target, kind, role, approximate)

@@ -1,0 +1,464 @@
+"""Queries: SELECT, set operations, WITH. One pass over the tree; nothing is copied, rewritten or qualified first."""
+
+from sqlglot import exp
+
+from lakebed.lineage.context import Context, Env
+from lakebed.lineage.expressions import check, predicate, refs_of
+from lakebed.lineage.naming import output_name
+from lakebed.lineage.pivots import duckdb_pivot
+from lakebed.lineage.relations import NO_REFS, AllOf, Derived, OneOf, Refs, Relation, Unknown, doubtful, union
+from lakebed.lineage.scope import Cte, Scope
+from lakebed.lineage.sources import add_from, add_join, add_lateral_view, read_cte, source_of, values_relation
+from lakebed.lineage.stars import Expansion, Item, expand, selected_columns
+
+# Clauses whose columns carry no value, looked up only to find names that do not exist.
+_CHECKED = ("group", "order", "sort", "cluster", "distribute", "limit", "offset", "fetch", "hint")
+
+
+def resolve_query(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> Relation:
+    """The columns that a query gives, with their sources."""
+    kind = type(node)
+    if kind is exp.Select:
+        return _select(node, env, parent, ctx)
+    if isinstance(node, exp.SetOperation):
+        return _set_operation(node, env, parent, ctx)
+    if kind is exp.Subquery:
+        return _subquery(node, env, parent, ctx)
+    if kind is exp.Values:
+        return values_relation(node, _bare(env, parent), ctx)
+    if kind is exp.Pivot:
+        scope = _bare(env, parent)
+        return duckdb_pivot(node, source_of(node.args["this"], scope, ctx).relation, scope, ctx)
+    if kind is exp.Table or kind is exp.Paren:
+        scope = _bare(env, parent)
+        add_from(node if kind is exp.Table else node.args["this"], scope, ctx)
+        return _everything(scope, ctx, node)
+    if isinstance(node, exp.DML):
+        return _returning(node, env, ctx)
+    ctx.issue(
+        "UNSUPPORTED_SYNTAX",
+        "warning",
+        f"{kind.__name__} in the place of a query is not analysed",
+        "Its columns are missing from the lineage.",
+        node,
+    )
+    return Relation([], [], [], unknown=Derived(NO_REFS))
+
+
+def _bare(env: Env, parent: Scope | None) -> Scope:
+    return Scope(parent, env)
+
+
+def _everything(scope: Scope, ctx: Context, node: exp.Expr) -> Relation:
+    return _relation_of([expand(exp.Star(), None, scope, ctx, node)])
+
+
+def _subquery(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> Relation:
+    env, defined = with_ctes(node, env, ctx)
+    inner = node.args["this"]
+    if node.args.get("joins") or isinstance(inner, exp.Table):
+        scope = Scope(parent, env)
+        add_from(node, scope, ctx)
+        relation = _everything(scope, ctx, node)
+    else:
+        relation = resolve_query(inner, env, parent, ctx)
+    if defined:
+        _check_unread(defined, ctx)
+    return relation
+
+
+# -- WITH
+
+
+def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> tuple[Env, list[Cte]]:
+    """The environment that a query's WITH makes: each CTE sees those before it, and hides tables of its name."""
+    clause = node.args.get("with_")
+    if clause is None:
+        return env, []
+    current: dict[str, Cte] = dict(env)
+    defined: list[Cte] = []
+    recursive = bool(clause.args.get("recursive"))
+    for cte in clause.args.get("expressions") or []:
+        alias = cte.args.get("alias")
+        identifier = alias.args.get("this") if alias is not None else None
+        if identifier is None:
+            continue
+        key = ctx.key_of(identifier)
+        entry = Cte(cte, dict(current))
+        if _recurses(cte, key, recursive, ctx):
+            entry.relation = _recursive(cte, key, current, ctx)
+        current[key] = entry
+        defined.append(entry)
+    return current, defined
+
+
+def _check_unread(defined: list[Cte], ctx: Context) -> None:
+    """A CTE that nobody reads gives nothing, but may hold mistakes: it is looked at, and what it reads is forgotten."""
+    for cte in defined:
+        if cte.relation is None and not cte.resolving:
+            used, predicates, stars = dict(ctx.used), dict(ctx.predicates), list(ctx.stars)
+            unexpanded = set(ctx.unexpanded)
+            read_cte(cte, ctx)
+            ctx.used, ctx.predicates, ctx.stars, ctx.unexpanded = used, predicates, stars, unexpanded
+
+
+def _recurses(cte: exp.Expr, key: str, said: bool, ctx: Context) -> bool:
+    body = cte.args["this"]
+    while isinstance(body, exp.Subquery):
+        body = body.args["this"]
+    if not isinstance(body, exp.SetOperation) or not (said or ctx.dialect.recursive_unsaid):
+        return False
+    branches = _branches(body)
+    return not _reads(branches[0], key, ctx) and any(_reads(branch, key, ctx) for branch in branches[1:])
+
+
+def _reads(node: exp.Expr, key: str, ctx: Context) -> bool:
+    return any(
+        isinstance(table.args.get("this"), exp.Identifier)
+        and table.args.get("db") is None
+        and ctx.key_of(table.args["this"]) == key
+        for table in node.find_all(exp.Table)
+    )
+
+
+def _recursive(cte: exp.Expr, key: str, env: Env, ctx: Context) -> Relation:
+    """A recursive CTE: what its own columns come from is the closure of what one step makes of them.
+
+    The step reads marked columns, which stand for the CTE's own; afterwards each mark is replaced by the sources of
+    the column that it stands for, until nothing new is found.
+    """
+    body = cte.args["this"]
+    while isinstance(body, exp.Subquery):
+        body = body.args["this"]
+    env, _ = with_ctes(body, env, ctx)
+    branches = _branches(body)
+    anchors = [branch for branch in branches if not _reads(branch, key, ctx)]
+    steps = [branch for branch in branches if _reads(branch, key, ctx)]
+    base = _combine([resolve_query(branch, env, None, ctx) for branch in anchors], body, ctx)
+    alias = cte.args.get("alias")
+    columns = (alias.args.get("columns") or []) if alias is not None else []
+    if columns:
+        base = base.renamed([ctx.spelling_of(c) for c in columns], [ctx.key_of(c) for c in columns])
+    # a dotted name cannot contain this character, so no table is taken for a mark
+    mark = f"\0{key}"
+    marks: list[Refs] = [((mark, str(place), (), "value", False),) for place in range(len(base.names))]
+    own = Relation(list(base.names), list(base.keys), marks, unknown=base.unknown)
+    inner = {**env, key: Cte(cte, env, own)}
+    before = dict(ctx.predicates)
+    made = [resolve_query(step, inner, None, ctx) for step in steps]
+    sources: list[dict[tuple[str, str, tuple[str, ...], str, bool], None]] = [dict.fromkeys(refs) for refs in base.refs]
+    changed = True
+    while changed:
+        changed = False
+        for relation in made:
+            for place, refs in enumerate(relation.refs[: len(sources)]):
+                size = len(sources[place])
+                for ref in _unmarked(refs, mark, sources):
+                    sources[place][ref] = None
+                changed = changed or len(sources[place]) > size
+    added = [ref for ref in ctx.predicates if ref not in before]
+    for ref in added:
+        if ref[0] == mark:
+            del ctx.predicates[ref]
+            ctx.predicates.update(dict.fromkeys(_unmarked((ref,), mark, sources)))
+    return Relation(base.names, base.keys, [tuple(found) for found in sources], unknown=base.unknown)
+
+
+def _unmarked(
+    refs: Refs, mark: str, sources: list[dict[tuple[str, str, tuple[str, ...], str, bool], None]]
+) -> list[tuple[str, str, tuple[str, ...], str, bool]]:
+    found = []
+    for ref in refs:
+        if ref[0] != mark:
+            found.append(ref)
+            continue
+        for table, column, path, role, approximate in list(sources[int(ref[1])]):
+            found.append((table, column, path + ref[2], role if ref[3] == "value" else ref[3], approximate or ref[4]))
+    return found
+
+
+# -- set operations
+
+
+def _branches(node: exp.Expr) -> list[exp.Expr]:
+    """The operands from left to right; sqlglot nests them to the left, thousands deep if need be."""
+    found: list[exp.Expr] = []
+    current: exp.Expr = node
+    while isinstance(current, exp.SetOperation) and (current is node or not current.args.get("with_")):
+        found.append(current.args["expression"])
+        current = current.args["this"]
+    found.append(current)
+    found.reverse()
+    return found
+
+
+def _set_operation(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> Relation:
+    env, defined = with_ctes(node, env, ctx)
+    relations = [resolve_query(branch, env, parent, ctx) for branch in _branches(node)]
+    if defined:
+        _check_unread(defined, ctx)
+    if node.args.get("by_name"):
+        return _combine_by_name(relations)
+    return _combine(relations, node, ctx)
+
+
+def _combine(relations: list[Relation], node: exp.Expr, ctx: Context) -> Relation:
+    """By position, with the names of the first."""
+    first = relations[0]
+    if len(relations) == 1:
+        return first
+    rest = relations[1:]
+    if first.unknown is None:
+        width = len(first.names)
+        for relation in rest:
+            if relation.unknown is None and len(relation.names) != width:
+                ctx.issue_once(
+                    "SET_OPERATION_MISMATCH",
+                    "error",
+                    "width",
+                    f"the branches of this set operation have {width} and {len(relation.names)} columns",
+                    "Give every branch the same number of columns.",
+                    node,
+                )
+        refs = []
+        for place, own in enumerate(first.refs):
+            parts = [own]
+            for relation in rest:
+                # a branch with unknown columns has them at unknown places
+                if relation.unknown is None and place < len(relation.refs):
+                    parts.append(relation.refs[place])
+            refs.append(union(parts) if len(parts) > 1 else own)
+        return Relation(first.names, first.keys, refs)
+    unknowns = [relation.unknown for relation in rest if relation.unknown is not None]
+    by_key = [relation.by_key for relation in rest]
+    refs = [
+        union([own, *(doubtful(index[key]) for index in by_key if key in index)])
+        for key, own in zip(first.keys, first.refs, strict=True)
+    ]
+    return Relation(
+        first.names, first.keys, refs, unknown=AllOf(first.unknown, unknowns) if unknowns else first.unknown
+    )
+
+
+def _combine_by_name(relations: list[Relation]) -> Relation:
+    names: dict[str, str] = {}
+    refs: dict[str, list[Refs]] = {}
+    for relation in relations:
+        for name, key, own in zip(relation.names, relation.keys, relation.refs, strict=True):
+            names.setdefault(key, name)
+            refs.setdefault(key, []).append(own)
+    unknowns = [relation.unknown for relation in relations if relation.unknown is not None]
+    unknown: Unknown | None = AllOf(unknowns[0], unknowns[1:]) if unknowns else None
+    return Relation(list(names.values()), list(names), [union(parts) for parts in refs.values()], unknown=unknown)
+
+
+# -- SELECT
+
+
+def select_from(node: exp.Expr, source: exp.Expr, env: Env, ctx: Context) -> Relation:
+    """A SELECT whose FROM stands elsewhere, as in Hive's `FROM s INSERT ... SELECT ...`."""
+    return _select(node, env, None, ctx, source)
+
+
+def _select(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context, source: exp.Expr | None = None) -> Relation:
+    args = node.args
+    defined: list[Cte] = []
+    if args.get("with_") is not None:
+        env, defined = with_ctes(node, env, ctx)
+    scope = Scope(parent, env)
+    from_ = args.get("from_")
+    if from_ is not None:
+        add_from(from_.args["this"], scope, ctx)
+    elif source is not None:
+        add_from(source, scope, ctx)
+    # LATERAL VIEW may stand before and after joins; sqlglot keeps them apart, and either may read the other
+    joins = args.get("joins") or []
+    laterals = args.get("laterals") or []
+    for join in joins:
+        add_join(join, scope, ctx)
+    for lateral in laterals:
+        add_lateral_view(lateral, scope, ctx)
+    for window in args.get("windows") or []:
+        scope.windows[ctx.key_of(window.args["this"])] = window
+    relation = select_list(args.get("expressions") or [], scope, ctx)
+    _clauses(args, scope, relation, ctx)
+    if defined:
+        _check_unread(defined, ctx)
+    if args.get("match") is not None:
+        return _match_recognize(args["match"], relation, scope, ctx)
+    return relation
+
+
+def _clauses(args: dict[str, exp.Expr], scope: Scope, relation: Relation, ctx: Context) -> None:
+    """What decides about rows and groups; aliases are seen where the dialect lets them be seen."""
+    aliases = scope.aliases
+    visible = dict(zip(relation.keys, relation.refs, strict=True)) if args.get("having") or args.get("qualify") else {}
+    scope.aliases = (aliases or visible) if ctx.dialect.alias_in_where else None
+    for clause in ("where", "prewhere"):
+        condition = args.get(clause)
+        if condition is not None:
+            predicate(condition.args["this"], scope, ctx, "filter")
+    scope.aliases = aliases if aliases is not None else visible
+    for clause in ("having", "qualify"):
+        condition = args.get(clause)
+        if condition is not None:
+            predicate(condition.args["this"], scope, ctx, "filter")
+    connect = args.get("connect")
+    if connect is not None:
+        predicate(connect, scope, ctx, "filter")
+    if any(args.get(clause) is not None for clause in _CHECKED):
+        scope.aliases = dict(zip(relation.keys, relation.refs, strict=True))
+        for clause in _CHECKED:
+            part = args.get(clause)
+            if part is not None:
+                _check_clause(clause, part, scope, ctx)
+    distinct = args.get("distinct")
+    if distinct is not None and distinct.args.get("on") is not None:
+        check(distinct.args["on"], scope, ctx)
+
+
+def _check_clause(clause: str, part: exp.Expr, scope: Scope, ctx: Context) -> None:
+    """ORDER BY means the output's column where both the output and a table have one of that name."""
+    known = scope.aliases or {}
+    for item in part.args.get("expressions") or []:
+        inner = item.args["this"] if type(item) is exp.Ordered else item
+        if type(inner) is exp.Column and inner.args.get("table") is None:
+            identifier = inner.args["this"]
+            if type(identifier) is exp.Identifier and ctx.key_of(identifier) in known:
+                continue
+        elif type(inner) is exp.Literal:
+            continue
+        check(inner, scope, ctx)
+    for name in ("expression", "rollup", "cube", "grouping_sets"):
+        value = part.args.get(name)
+        for entry in value if isinstance(value, list) else [value]:
+            if isinstance(entry, exp.Expr) and not isinstance(entry, exp.Literal):
+                check(entry, scope, ctx)
+
+
+def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
+    """The output columns in order; a star stands for many."""
+    names: list[str] = []
+    keys: list[str] = []
+    refs: list[Refs] = []
+    unknowns: list[Unknown] = []
+    lateral = ctx.dialect.lateral_alias
+    if lateral:
+        scope.aliases = {}
+    column_type, alias_type = exp.Column, exp.Alias
+    for node in items:
+        kind = type(node)
+        if kind is alias_type:
+            identifier = node.args["alias"]
+            inner = node.args["this"]
+            if type(inner) is exp.Columns:
+                expansion = selected_columns(inner, scope, ctx)
+            else:
+                expansion = None
+            if expansion is None:
+                id_args = identifier.args
+                text, quoted = id_args["this"], id_args.get("quoted") is True
+                name = ctx.column_spelling(text, quoted)
+                key = ctx.column_key(text, quoted)
+                own = refs_of(inner, scope, ctx)
+                names.append(name)
+                keys.append(key)
+                refs.append(own)
+                if lateral and scope.aliases is not None:
+                    scope.aliases.setdefault(key, own)
+                continue
+        elif kind is column_type and type(node.args["this"]) is exp.Identifier:
+            id_args = node.args["this"].args
+            text, quoted = id_args["this"], id_args.get("quoted") is True
+            names.append(ctx.column_spelling(text, quoted))
+            keys.append(ctx.column_key(text, quoted))
+            refs.append(refs_of(node, scope, ctx))
+            continue
+        else:
+            expansion = _many(node, scope, ctx)
+        if expansion is None:
+            name = output_name(node, len(names), ctx)
+            names.append(name)
+            keys.append(ctx.column_key(name, True))
+            refs.append(refs_of(node, scope, ctx))
+            continue
+        for item in expansion.items:
+            names.append(item.name)
+            keys.append(item.key)
+            refs.append(item.refs)
+        if expansion.unknown is not None:
+            unknowns.append(expansion.unknown)
+    unknown = None if not unknowns else unknowns[0] if len(unknowns) == 1 else OneOf(unknowns)
+    return Relation(names, keys, refs, unknown=unknown)
+
+
+def _many(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
+    """Select items that stand for several columns; None for the others."""
+    if isinstance(node, exp.Star):
+        return expand(node, None, scope, ctx, node)
+    if isinstance(node, exp.Column) and isinstance(node.args["this"], exp.Star):
+        return expand(node.args["this"], node.args.get("table"), scope, ctx, node)
+    if isinstance(node, exp.Columns | exp.Like | exp.ILike):
+        return selected_columns(node, scope, ctx)
+    if isinstance(node, exp.Aliases):
+        own = refs_of(node.args["this"], scope, ctx)
+        positions = isinstance(node.args["this"], exp.Posexplode | exp.PosexplodeOuter)
+        return Expansion(
+            [
+                Item(ctx.spelling_of(name), ctx.key_of(name), NO_REFS if positions and place == 0 else own)
+                for place, name in enumerate(node.args.get("expressions") or [])
+            ],
+            None,
+        )
+    if ctx.dialect.name in ("spark", "databricks", "hive"):
+        if isinstance(node, exp.Posexplode | exp.PosexplodeOuter):
+            own = refs_of(node, scope, ctx)
+            return Expansion([Item("pos", "pos", NO_REFS), Item("col", "col", own)], None)
+        if isinstance(node, exp.Explode | exp.ExplodeOuter):
+            return Expansion([Item("col", "col", refs_of(node, scope, ctx))], None)
+        if isinstance(node, exp.Inline):
+            return Expansion([], Derived(refs_of(node, scope, ctx)))
+    return None
+
+
+def _relation_of(expansions: list[Expansion]) -> Relation:
+    items = [item for expansion in expansions for item in expansion.items]
+    unknowns = [expansion.unknown for expansion in expansions if expansion.unknown is not None]
+    return Relation(
+        [item.name for item in items],
+        [item.key for item in items],
+        [item.refs for item in items],
+        unknown=None if not unknowns else unknowns[0] if len(unknowns) == 1 else OneOf(unknowns),
+    )
+
+
+def _match_recognize(match: exp.Expr, relation: Relation, scope: Scope, ctx: Context) -> Relation:
+    ctx.issue_once(
+        "UNSUPPORTED_SYNTAX",
+        "warning",
+        "match_recognize",
+        "MATCH_RECOGNIZE is not followed: its columns are approximate",
+        "Lineage through the pattern has to be checked by hand.",
+        match,
+    )
+    return Relation(relation.names, relation.keys, [doubtful(refs) for refs in relation.refs], unknown=relation.unknown)
+
+
+def _returning(node: exp.Expr, env: Env, ctx: Context) -> Relation:
+    """A statement that writes inside of WITH: what RETURNING gives can be read."""
+    ctx.issue_once(
+        "UNSUPPORTED_SYNTAX",
+        "warning",
+        "dml in with",
+        f"the {type(node).__name__.upper()} inside of WITH is not followed; only what it returns is",
+        "Put it into a statement of its own to see what it writes.",
+        node,
+    )
+    scope = Scope(None, env)
+    target = node.args.get("this")
+    if isinstance(target, exp.Schema):
+        target = target.args["this"]
+    if isinstance(target, exp.Table):
+        add_from(target, scope, ctx)
+    returning = node.args.get("returning")
+    return select_list(returning.args.get("expressions") or [] if returning else [], scope, ctx)

@@ -1,0 +1,258 @@
+"""Stars: `*`, `t.*`, and what EXCEPT, REPLACE, RENAME, LIKE and COLUMNS(...) make of them."""
+
+import re
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from lakebed.lineage.context import HINT_SCHEMA, Context
+from lakebed.lineage.expressions import refs_of
+from lakebed.lineage.relations import Derived, OneOf, Refs, Relation, Unknown, Without, doubtful
+from lakebed.lineage.scope import Scope
+from lakebed.lineage.types import struct_fields
+
+
+class Item(NamedTuple):
+    """One column of a select list."""
+
+    name: str
+    key: str
+    refs: Refs
+
+
+class Expansion(NamedTuple):
+    """What a star stands for: the known columns, and what the rest could be."""
+
+    items: list[Item]
+    unknown: Unknown | None
+
+
+def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp.Expr) -> Expansion:
+    """The columns of a star, with an issue where not all of them are known."""
+    relations = _relations(qualifier, scope, ctx, node)
+    if relations is None:
+        return _struct_star(qualifier, scope, ctx, node)
+    items = _of_scope(scope) if qualifier is None else _of_relation(relations[0])
+    unknowns = [relation.open for relation in relations if relation.open is not None]
+    unknown: Unknown | None = None
+    if unknowns:
+        unknown = unknowns[0] if len(unknowns) == 1 else OneOf(unknowns)
+        _report_open(items, unknown, relations, node, ctx)
+        items = [Item(item.name, item.key, doubtful(item.refs)) for item in items]
+    else:
+        ctx.stars.append("full")
+    if any(relation.doubt for relation in relations):
+        doubted = {relation.table for relation in relations if relation.doubt}
+        items = [
+            Item(item.name, item.key, tuple([(t, c, p, r, a or t in doubted) for t, c, p, r, a in item.refs]))
+            for item in items
+        ]
+    return _modified(star, items, unknown, scope, ctx)
+
+
+def _relations(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp.Expr) -> list[Relation] | None:
+    if qualifier is None:
+        return scope.relations
+    key = ctx.key_of(qualifier)
+    level: Scope | None = scope
+    db = node.args.get("db") if isinstance(node, exp.Column) else None
+    while level is not None:
+        if db is not None:
+            fold = ctx.catalog.rules.table_key
+            wanted = tuple(fold(part.args["this"], part.args.get("quoted") is True) for part in (db, qualifier))
+            for source in level.sources:
+                if source.parts[-2:] == wanted:
+                    return [source.relation]
+        elif key in level.names:
+            return [level.names[key]]
+        level = level.parent
+    return None
+
+
+def _of_relation(relation: Relation) -> list[Item]:
+    return [Item(*column) for column in zip(relation.names, relation.keys, relation.refs, strict=True)]
+
+
+def _of_scope(scope: Scope) -> list[Item]:
+    """The columns of all relations; columns that USING or NATURAL merged come once."""
+    if not scope.merged:
+        return [item for relation in scope.relations for item in _of_relation(relation)]
+    items: list[Item] = []
+    for source in scope.sources:
+        right = _of_relation(source.relation)
+        if source.merged:
+            keys = set(source.merged)
+            names = {item.key: item.name for item in right} | {item.key: item.name for item in items}
+            joined = {key: Item(names.get(key, key), key, scope.merged[key]) for key in source.merged}
+            right = [item for item in right if item.key not in keys]
+            if source.outer == "in place":
+                items = [joined.pop(item.key, item) if item.key in joined else item for item in items]
+            else:
+                items = [*joined.values(), *(item for item in items if item.key not in keys)]
+        items += right
+    return items
+
+
+def _report_open(items: list[Item], unknown: Unknown, relations: list[Relation], node: exp.Expr, ctx: Context) -> None:
+    tables = unknown.tables()
+    ctx.unexpanded.update(tables)
+    if isinstance(unknown, Derived) and not items:
+        tables = tables or ("a table function",)
+    of = f" of {', '.join(tables)}" if tables else ""
+    if items:
+        ctx.stars.append("partial")
+        ctx.issue_once(
+            "APPROXIMATE_LINEAGE",
+            "info",
+            f"partial{of}",
+            f"the star stands for more columns than are known: those{of} are missing",
+            HINT_SCHEMA,
+            node,
+        )
+    else:
+        ctx.stars.append("none")
+        ctx.issue_once(
+            "APPROXIMATE_LINEAGE",
+            "warning",
+            f"none{of}",
+            f"the star cannot be expanded: the columns{of} are not known",
+            HINT_SCHEMA,
+            node,
+        )
+
+
+def _struct_star(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp.Expr) -> Expansion:
+    """`addr.*` where addr is a struct column: its fields, if its type says them."""
+    if qualifier is None:
+        return Expansion([], None)
+    key = ctx.key_of(qualifier)
+    for relation in scope.relations:
+        refs = relation.by_key.get(key)
+        if refs is None:
+            continue
+        fields = struct_fields((relation.types or {}).get(key, ""), ctx.dialect.parser) if relation.types else ()
+        if fields:
+            ctx.stars.append("full")
+            return Expansion(
+                [
+                    Item(
+                        field, ctx.column_key(field, False), tuple((t, c, (*p, field), r, a) for t, c, p, r, a in refs)
+                    )
+                    for field in fields
+                ],
+                None,
+            )
+        ctx.stars.append("none")
+        name = ctx.spelling_of(qualifier)
+        ctx.issue_once(
+            "APPROXIMATE_LINEAGE",
+            "warning",
+            f"struct {name}",
+            f"the fields of {name} are not known, so its star cannot be expanded",
+            "Give the column's type in the imported schema, with its fields.",
+            node,
+        )
+        return Expansion([], Derived(refs))
+    name = ctx.spelling_of(qualifier)
+    ctx.stars.append("none")
+    ctx.issue_once(
+        "UNRESOLVED_REFERENCE",
+        "error",
+        f"{name}.*",
+        f"{name}.* does not name anything that this query reads",
+        "Check the alias before the dot against the FROM clause.",
+        node,
+    )
+    return Expansion([], None)
+
+
+def _modified(star: exp.Expr, items: list[Item], unknown: Unknown | None, scope: Scope, ctx: Context) -> Expansion:
+    args = star.args
+    excluded = args.get("except_") or []
+    replaced = args.get("replace") or []
+    renamed = args.get("rename") or []
+    pattern = args.get("ilike")
+    if not (excluded or replaced or renamed or pattern):
+        return Expansion(items, unknown)
+    hidden = frozenset(ctx.key_of(_last_identifier(name)) for name in excluded)
+    known = {item.key for item in items}
+    for name in excluded:
+        identifier = _last_identifier(name)
+        if unknown is None and ctx.key_of(identifier) not in known:
+            ctx.issue_once(
+                "UNKNOWN_COLUMN",
+                "warning",
+                f"except {identifier.name}",
+                f"the star has no column {ctx.spelling_of(identifier)} to leave out",
+                "Check its spelling.",
+                identifier,
+            )
+    replacements = {
+        ctx.key_of(item.args["alias"]): (item, ctx.spelling_of(item.args["alias"]))
+        for item in replaced
+        if isinstance(item, exp.Alias)
+    }
+    renames = {ctx.key_of(_last_identifier(item.args["this"])): item.args["alias"] for item in renamed}
+    result: list[Item] = []
+    for item in items:
+        if item.key in hidden:
+            continue
+        if item.key in replacements:
+            expression, name = replacements.pop(item.key)
+            item = Item(name, item.key, refs_of(expression.args["this"], scope, ctx))
+        if item.key in renames:
+            alias = renames[item.key]
+            item = Item(ctx.spelling_of(alias), ctx.key_of(alias), item.refs)
+        result.append(item)
+    if unknown is not None:
+        # what REPLACE and RENAME name is known to be there, although the star's other columns are not
+        for key, (expression, name) in replacements.items():
+            result.append(Item(name, key, refs_of(expression.args["this"], scope, ctx)))
+        for key, alias in renames.items():
+            if key not in known:
+                result.append(Item(ctx.spelling_of(alias), ctx.key_of(alias), unknown.lookup(key, key)))
+        unknown = Without(unknown, hidden | frozenset(replacements) | frozenset(renames))
+    if isinstance(pattern, exp.Literal):
+        like = like_pattern(str(pattern.this), ignore_case=True)
+        result = [item for item in result if like.fullmatch(item.name)]
+    return Expansion(result, unknown)
+
+
+def _last_identifier(node: exp.Expr) -> exp.Expr:
+    """The name in an EXCEPT list, which sqlglot gives as a column or as an identifier."""
+    if isinstance(node, exp.Column):
+        identifier: exp.Expr = node.args["this"]
+        return identifier
+    if isinstance(node, exp.Alias | exp.Paren):
+        return _last_identifier(node.args["this"])
+    return node
+
+
+def like_pattern(text: str, *, ignore_case: bool) -> re.Pattern[str]:
+    """A LIKE pattern as a regular expression."""
+    parts = [".*" if char == "%" else "." if char == "_" else re.escape(char) for char in text]
+    return re.compile("".join(parts), re.IGNORECASE | re.DOTALL if ignore_case else re.DOTALL)
+
+
+def selected_columns(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
+    """DuckDB's COLUMNS('regex'), COLUMNS(* ...) and `* LIKE 'a%'`; None where the node is none of them."""
+    if isinstance(node, exp.Columns):
+        inner = node.args["this"]
+        if isinstance(inner, exp.Star):
+            return expand(inner, None, scope, ctx, node)
+        expansion = expand(exp.Star(), None, scope, ctx, node)
+        if isinstance(inner, exp.Literal) and inner.is_string:
+            try:
+                pattern = re.compile(str(inner.this))
+            except re.error:
+                return Expansion([], expansion.unknown)
+            return Expansion([item for item in expansion.items if pattern.search(item.name)], expansion.unknown)
+        return expansion
+    if isinstance(node, exp.Like | exp.ILike) and isinstance(node.args["this"], exp.Star):
+        expansion = expand(node.args["this"], None, scope, ctx, node)
+        text = node.args.get("expression")
+        if isinstance(text, exp.Literal):
+            like = like_pattern(str(text.this), ignore_case=isinstance(node, exp.ILike))
+            return Expansion([item for item in expansion.items if like.fullmatch(item.name)], expansion.unknown)
+        return expansion
+    return None

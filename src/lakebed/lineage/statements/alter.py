@@ -1,0 +1,157 @@
+"""ALTER and DROP: what they do to implied schema."""
+
+from sqlglot import exp
+
+from lakebed.lineage.context import Context
+from lakebed.lineage.model import StatementLineage
+from lakebed.lineage.sources import table_parts
+from lakebed.lineage.statements.result import Target, lineage, report_mismatch, target_use
+from lakebed.lineage.tables import Column
+
+
+def drop(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """DROP TABLE and DROP VIEW forget what the script declared."""
+    kind = str(node.args.get("kind") or "").upper()
+    for table in node.args.get("tables") or []:
+        if not isinstance(table, exp.Table):
+            continue
+        if kind in ("SCHEMA", "DATABASE"):
+            ctx.catalog.drop_schema(table_parts(table))
+        elif "TABLE" in kind or "VIEW" in kind:
+            target = Target(table, ctx)
+            ctx.used[target.name] = target_use(target)
+            ctx.catalog.drop(target.parts)
+    result = lineage(ctx, "DROP", None, [])
+    return [_without_reads(result)]
+
+
+def alter(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """ALTER TABLE: columns come, go and change their names; tables change theirs."""
+    table = node.args["this"]
+    if not isinstance(table, exp.Table):
+        return [lineage(ctx, "ALTER", None, [])]
+    target = Target(table, ctx)
+    ctx.used[target.name] = target_use(target)
+    for action in node.args.get("actions") or []:
+        _apply(action, target, table, ctx)
+    return [_without_reads(lineage(ctx, "ALTER", None, []))]
+
+
+def _without_reads(statement: StatementLineage) -> StatementLineage:
+    return StatementLineage(
+        statement.statement_index,
+        statement.statement_type,
+        statement.span,
+        None,
+        (),
+        None,
+        (),
+        (),
+        statement.tables,
+    )
+
+
+def _apply(action: exp.Expr, target: Target, table: exp.Expr, ctx: Context) -> None:
+    if isinstance(action, exp.AlterRename):
+        new = action.args["this"]
+        if isinstance(new, exp.Table):
+            ctx.catalog.rename(target.parts, table_parts(new), ctx.index)
+        return
+    if isinstance(action, exp.SwapTable):
+        ctx.catalog.swap(target.parts, table_parts(action.args["this"]))
+        return
+    current = ctx.find_table(target.parts)
+    if current is None:
+        ctx.report_unknown_table(target.name, target.parts, table, target=True)
+        return
+    columns = _changed(action, list(current.columns), ctx)
+    if columns is not None:
+        report_mismatch(ctx.catalog.alter(target.parts, columns), ctx, table)
+
+
+def _changed(action: exp.Expr, columns: list[Column], ctx: Context) -> list[Column] | None:
+    """The columns after one action; None where it is about something else."""
+    if isinstance(action, exp.ColumnDef):
+        return _added(columns, action, ctx)
+    if isinstance(action, exp.Schema):
+        for definition in action.args.get("expressions") or []:
+            if isinstance(definition, exp.ColumnDef):
+                columns = _added(columns, definition, ctx)
+        return columns
+    if isinstance(action, exp.Drop) and str(action.args.get("kind") or "").upper().startswith("COLUMN"):
+        gone = {
+            ctx.key_of(identifier)
+            for item in action.args.get("tables") or []
+            for identifier in item.find_all(exp.Identifier)
+        }
+        return [column for column in columns if column.key not in gone]
+    if isinstance(action, exp.RenameColumn):
+        return _renamed(columns, action.args["this"], action.args["to"], ctx)
+    if isinstance(action, exp.AlterColumn):
+        return _altered(columns, action, ctx)
+    if isinstance(action, exp.ModifyColumn):
+        definition = action.args["this"]
+        old = action.args.get("rename_from") or definition.args["this"]
+        return _retyped(_renamed(columns, old, definition.args["this"], ctx), definition, ctx)
+    if isinstance(action, exp.ReplaceColumns):
+        return [_column(item, ctx) for item in action.args.get("expressions") or [] if isinstance(item, exp.ColumnDef)]
+    return None
+
+
+def _altered(columns: list[Column], action: exp.Expr, ctx: Context) -> list[Column] | None:
+    """ALTER COLUMN a TYPE t, and Hive's CHANGE COLUMN a b t."""
+    old = action.args["this"]
+    new = action.args.get("rename_to")
+    if new is not None:
+        columns = _renamed(columns, old, new, ctx)
+    kind = action.args.get("dtype")
+    if kind is None and new is None:
+        return None
+    if isinstance(kind, exp.DataType):
+        key = ctx.key_of(_identifier(new if new is not None else old))
+        text = kind.sql(ctx.dialect.parser or None)
+        columns = [Column(c.name, c.key, text, c.origin) if c.key == key else c for c in columns]
+    return columns
+
+
+def _added(columns: list[Column], definition: exp.Expr, ctx: Context) -> list[Column]:
+    new = _column(definition, ctx)
+    if any(column.key == new.key for column in columns):
+        return columns
+    place = definition.args.get("position")
+    where = str(place.args.get("position") or "").lower() if place is not None else ""
+    if where == "first":
+        return [new, *columns]
+    if where == "after" and place is not None and place.args.get("this") is not None:
+        key = ctx.key_of(_identifier(place.args["this"]))
+        index = next((i for i, column in enumerate(columns) if column.key == key), len(columns) - 1)
+        return [*columns[: index + 1], new, *columns[index + 1 :]]
+    return [*columns, new]
+
+
+def _renamed(columns: list[Column], old: exp.Expr, new: exp.Expr, ctx: Context) -> list[Column]:
+    key = ctx.key_of(_identifier(old))
+    name = _identifier(new)
+    return [
+        Column(ctx.spelling_of(name), ctx.key_of(name), column.data_type, column.origin)
+        if column.key == key
+        else column
+        for column in columns
+    ]
+
+
+def _retyped(columns: list[Column], definition: exp.Expr, ctx: Context) -> list[Column]:
+    new = _column(definition, ctx)
+    return [new if column.key == new.key else column for column in columns]
+
+
+def _column(definition: exp.Expr, ctx: Context) -> Column:
+    identifier = _identifier(definition.args["this"])
+    kind = definition.args.get("kind")
+    data_type = kind.sql(ctx.dialect.parser or None) if isinstance(kind, exp.DataType) else None
+    return Column(ctx.spelling_of(identifier), ctx.key_of(identifier), data_type, "implied")
+
+
+def _identifier(node: exp.Expr) -> exp.Expr:
+    identifier: exp.Expr = node.args["this"] if isinstance(node, exp.Column) else node
+    return identifier

@@ -1,0 +1,51 @@
+"""DELETE: no value flows, but tables and columns decide which rows go."""
+
+from sqlglot import exp
+
+from lakebed.lineage.context import Context
+from lakebed.lineage.expressions import predicate
+from lakebed.lineage.model import StatementLineage
+from lakebed.lineage.query import with_ctes
+from lakebed.lineage.scope import Scope
+from lakebed.lineage.sources import add_from, add_join
+from lakebed.lineage.statements.result import Target, lineage, target_use
+from lakebed.lineage.statements.session import not_followed
+from lakebed.lineage.statements.update import add_target
+
+
+def delete(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """DELETE FROM t [USING s] WHERE ..., and `DELETE t FROM tab AS t JOIN s ...`."""
+    env, _ = with_ctes(node, {}, ctx)
+    scope = Scope(None, env)
+    table = node.args.get("this")
+    if not isinstance(table, exp.Table):
+        return not_followed(node, ctx, "DELETE")
+    named = (node.args.get("tables") or [None])[0]
+    target = Target(_behind(named, table, ctx), ctx)
+    if not target.known:
+        ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
+    add_target(Target(table, ctx), table, scope, ctx)
+    if Target(table, ctx).name != target.name:
+        ctx.read_table(Target(table, ctx).parts, table)
+    for join in table.args.get("joins") or []:
+        add_join(join, scope, ctx)
+    for item in node.args.get("using") or []:
+        add_from(item, scope, ctx)
+    if len(scope.sources) > 1:
+        ctx.used.pop(target.name, None)
+    where = node.args.get("where")
+    if where is not None:
+        predicate(where.args["this"], scope, ctx, "filter")
+    return [lineage(ctx, "DELETE", target.name, [], target_use=target_use(target), target_kind=target.kind)]
+
+
+def _behind(named: exp.Expr | None, table: exp.Expr, ctx: Context) -> exp.Expr:
+    """The table that the name before FROM means."""
+    if named is None:
+        return table
+    wanted = ctx.column_key(named.alias_or_name, False)
+    for item in [table, *(join.args["this"] for join in table.args.get("joins") or [])]:
+        if isinstance(item, exp.Table) and ctx.column_key(item.alias_or_name, False) == wanted:
+            found: exp.Expr = item
+            return found
+    return named

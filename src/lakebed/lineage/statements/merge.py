@@ -1,0 +1,149 @@
+"""MERGE: every clause with its own view of the two sides; conditions are `join`."""
+
+from sqlglot import exp
+
+from lakebed.lineage.context import HINT_SCHEMA, Context
+from lakebed.lineage.expressions import predicate, refs_of
+from lakebed.lineage.model import StatementLineage
+from lakebed.lineage.query import with_ctes
+from lakebed.lineage.relations import NO_REFS, Refs, Relation, UnknownTable, doubtful
+from lakebed.lineage.scope import Scope, Source
+from lakebed.lineage.sources import source_of
+from lakebed.lineage.statements.result import Target, Written, lineage, target_use
+from lakebed.lineage.statements.update import add_target, assigned
+
+
+def merge(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """WHEN MATCHED, NOT MATCHED and NOT MATCHED BY SOURCE, with UPDATE SET *, INSERT * and ROW."""
+    env, _ = with_ctes(node, {}, ctx)
+    target = Target(node.args["this"], ctx)
+    if not target.known:
+        ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
+    scope = Scope(None, env)
+    add_target(target, node.args["this"], scope, ctx)
+    source = source_of(node.args["using"], Scope(None, env), ctx)
+    scope.add(source)
+    if node.args.get("on") is not None:
+        predicate(node.args["on"], scope, ctx, "join")
+    for name in node.args.get("using_cond") or []:
+        for relation in (target.relation, source.relation):
+            ctx.predicate(_by_name(relation, name, ctx), "join")
+    source_only = Scope(None, env)
+    source_only.add(source)
+    written: list[Written] = []
+    whens = node.args.get("whens")
+    for when in whens.args.get("expressions") or [] if whens is not None else []:
+        # an insert has no row of the target to read; its unqualified names are the source's
+        matched = bool(when.args.get("matched")) or bool(when.args.get("source"))
+        view = scope if matched else source_only
+        condition = when.args.get("condition")
+        if condition is not None:
+            predicate(condition, view, ctx, "join")
+        written += _action(when.args.get("then"), target, source, view, ctx)
+    return [lineage(ctx, "MERGE", target.name, _once(written), target_use=target_use(target), target_kind=target.kind)]
+
+
+def _once(written: list[Written]) -> list[Written]:
+    """Several clauses write the same column: its sources are those of all of them."""
+    merged: dict[str, dict[tuple[str, str, tuple[str, ...], str, bool], None]] = {}
+    for name, _, refs in written:
+        merged.setdefault(name, {}).update(dict.fromkeys(refs))
+    return [(name, None, tuple(refs)) for name, refs in merged.items()]
+
+
+def _action(then: exp.Expr | None, target: Target, source: Source, scope: Scope, ctx: Context) -> list[Written]:
+    if isinstance(then, exp.Update):
+        assignments = then.args.get("expressions") or []
+        if not assignments or isinstance(assignments[0], exp.Star):
+            return _star(target, source.relation, ctx, then, by_position=False)
+        return [item for assignment in assignments for item in assigned(assignment, target, scope, ctx)]
+    if isinstance(then, exp.Insert):
+        return _insert(then, target, source, scope, ctx)
+    return []
+
+
+def _insert(then: exp.Expr, target: Target, source: Source, scope: Scope, ctx: Context) -> list[Written]:
+    columns, values = then.args.get("this"), then.args.get("expression")
+    row = isinstance(columns, exp.Var) and columns.name.upper() == "ROW"
+    if (columns is None and values is None) or isinstance(columns, exp.Star) or row:
+        return _star(target, source.relation, ctx, then, by_position=row)
+    if isinstance(values, exp.Var) and values.name.upper() == "ROW":
+        return _star(target, source.relation, ctx, then, by_position=True)
+    items = _items(values)
+    if columns is None or isinstance(columns, exp.Values):
+        names = list(target.relation.names)
+        items = items or _items(columns)
+    else:
+        names = [target.spelled(_identifier(column), ctx) for column in _items(columns)]
+    refs = [refs_of(value, scope, ctx) for value in items]
+    return [(name, None, own) for name, own in zip(names, refs, strict=False)]
+
+
+def _items(node: exp.Expr | None) -> list[exp.Expr]:
+    if node is None:
+        return []
+    if isinstance(node, exp.Values):
+        rows = node.args.get("expressions") or []
+        return _items(rows[0]) if rows else []
+    if isinstance(node, exp.Tuple | exp.Schema):
+        return list(node.args.get("expressions") or [])
+    if isinstance(node, exp.Paren):
+        return [node.args["this"]]
+    return [node]
+
+
+def _identifier(column: exp.Expr) -> exp.Expr:
+    identifier: exp.Expr = column.args["this"] if isinstance(column, exp.Column) else column
+    return identifier
+
+
+def _star(target: Target, source: Relation, ctx: Context, node: exp.Expr, *, by_position: bool) -> list[Written]:
+    """UPDATE SET * and INSERT *: columns of the source to columns of the target of the same name."""
+    if source.open is not None and not source.names:
+        ctx.stars.append("none")
+        ctx.unexpanded.update(source.open.tables())
+        if target.relation.names and target.relation.open is None and isinstance(source.open, UnknownTable):
+            # the target's columns are known, and the engine takes them from the source by name
+            ctx.stars[-1] = "partial"
+            ctx.issue_once("APPROXIMATE_LINEAGE", "info", "merge star", _message(source, ctx), HINT_SCHEMA, node)
+            return [
+                (name, None, doubtful(source.open.lookup(key, name)))
+                for name, key in zip(target.relation.names, target.relation.keys, strict=True)
+            ]
+        ctx.issue_once("APPROXIMATE_LINEAGE", "warning", "merge star", _message(source, ctx), HINT_SCHEMA, node)
+        return []
+    refs: list[Refs] = list(source.refs)
+    if source.open is not None:
+        ctx.stars.append("partial")
+        ctx.unexpanded.update(source.open.tables())
+        ctx.issue_once("APPROXIMATE_LINEAGE", "info", "merge star", _message(source, ctx), HINT_SCHEMA, node)
+        refs = [doubtful(own) for own in refs]
+    else:
+        ctx.stars.append("full")
+    if source.doubt or target.relation.doubt:
+        refs = [doubtful(own) for own in refs]
+    if not target.relation.names or target.relation.open is not None:
+        return [(name, None, own) for name, own in zip(source.names, refs, strict=True)]
+    if by_position:
+        return [(name, None, own) for name, own in zip(target.relation.names, refs, strict=False)]
+    by_key = dict(zip(source.keys, refs, strict=True))
+    return [
+        (name, None, by_key.get(key, NO_REFS))
+        for name, key in zip(target.relation.names, target.relation.keys, strict=True)
+        if key in by_key
+    ]
+
+
+def _message(source: Relation, ctx: Context) -> str:
+    tables = source.open.tables() if source.open is not None else ()
+    whose = ", ".join(tables) or "the source"
+    return f"the star of this MERGE cannot be expanded fully: the columns of {whose} are not known"
+
+
+def _by_name(relation: Relation, name: exp.Expr, ctx: Context) -> Refs:
+    identifier = _identifier(name)
+    key = ctx.key_of(identifier)
+    refs = relation.by_key.get(key)
+    if refs is None and relation.unknown is not None:
+        refs = relation.unknown.lookup(key, ctx.spelling_of(identifier))
+    return refs or NO_REFS

@@ -1,0 +1,146 @@
+"""From what the rules found to a statement's lineage: edges, each once, and the tables that were read."""
+
+from collections.abc import Iterable, Sequence
+
+from sqlglot import exp
+
+from lakebed.lineage.catalog import Mismatch
+from lakebed.lineage.context import Context
+from lakebed.lineage.model import ColumnEdge, ResolutionSource, StatementLineage, TableEdge, TableUse
+from lakebed.lineage.relations import Refs, Relation, UnknownTable
+from lakebed.lineage.sources import table_parts
+from lakebed.lineage.tables import Column, Part
+
+# A column that is written: its name, its place in the output or None, and where its value comes from.
+Written = tuple[str, int | None, Refs]
+
+
+class Target:
+    """The table that a statement writes."""
+
+    __slots__ = ("kind", "known", "name", "node", "parts", "relation", "resolution")
+
+    def __init__(self, node: exp.Expr, ctx: Context) -> None:
+        self.node = node
+        self.parts: list[Part] = table_parts(node)
+        table = ctx.find_table(self.parts) if self.parts else None
+        self.known = table is not None
+        self.kind = "table"
+        if table is not None:
+            self.name = table.name
+            self.kind = table.kind
+            self.relation = table.relation(ctx.catalog.rules)
+            self.resolution: ResolutionSource = table.origin
+        else:
+            self.name = ctx.catalog.name_of(self.parts) if self.parts else ""
+            self.relation = Relation([], [], [], unknown=UnknownTable(self.name), table=self.name)
+            self.resolution = "unknown"
+
+    def spelled(self, identifier: exp.Expr, ctx: Context) -> str:
+        """A column of the target as the schema spells it, or as written where it is not known."""
+        key = ctx.key_of(identifier)
+        for name, own in zip(self.relation.names, self.relation.keys, strict=True):
+            if own == key:
+                return name
+        if self.relation.open is None:
+            ctx.issue_once(
+                "UNKNOWN_COLUMN",
+                "warning",
+                f"{self.name}.{key}",
+                f"there is no column {ctx.spelling_of(identifier)} in {self.name}",
+                "Check its spelling, or the schema that says which columns the table has.",
+                identifier,
+            )
+        return ctx.spelling_of(identifier)
+
+
+def lineage(
+    ctx: Context,
+    kind: str,
+    target: str | None,
+    written: Iterable[Written],
+    *,
+    outputs: Sequence[str] = (),
+    target_use: TableUse | None = None,
+    target_kind: str = "table",
+) -> StatementLineage:
+    """A statement's result."""
+    edges: list[ColumnEdge] = []
+    make = ColumnEdge._make
+    for name, position, refs in written:
+        if len(refs) == 1:
+            table, column, path, role, approximate = refs[0]
+            edges.append(make((table, column, path, target, name, position, role, approximate)))
+            continue
+        certain: dict[tuple[str, str, tuple[str, ...], str], bool] = {}
+        for table, column, path, role, approximate in refs:
+            key = (table, column, path, role)
+            # a source that is certain on one way is certain
+            certain[key] = approximate and certain.get(key, True)
+        for (table, column, path, role), approximate in certain.items():
+            edges.append(make((table, column, path, target, name, position, role, approximate)))
+    read_by_value = {edge.source_table for edge in edges}
+    predicates: dict[tuple[str, str, tuple[str, ...], str], bool] = {}
+    for table, column, path, role, approximate in ctx.predicates:
+        key = (table, column, path, role)
+        predicates[key] = approximate and predicates.get(key, True)
+    for (table, column, path, role), approximate in predicates.items():
+        edges.append(make((table, column, path, target, None, None, role, approximate)))
+    uses = dict(ctx.used)
+    tables = [TableEdge(name, target, name in ctx.unexpanded) for name in uses]
+    if target is not None and target not in uses and target in read_by_value:
+        tables.append(TableEdge(target, target, False))
+    if target_use is not None:
+        uses.setdefault(target_use.name, target_use)
+    return StatementLineage(
+        statement_index=ctx.index,
+        statement_type=kind,
+        span=ctx.span,
+        target=target,
+        outputs=tuple(outputs),
+        star_expansion=ctx.star_expansion,
+        column_lineage=tuple(edges),
+        table_lineage=tuple(tables),
+        tables=tuple(uses.values()),
+        target_kind=target_kind,
+    )
+
+
+def of_relation(relation: Relation, names: Sequence[str] | None = None) -> list[Written]:
+    """A query's columns as what is written, under their own or other names."""
+    return [
+        (name, place, refs)
+        for place, (name, refs) in enumerate(
+            zip(names if names is not None else relation.names, relation.refs, strict=False)
+        )
+    ]
+
+
+def target_use(target: Target) -> TableUse:
+    return TableUse(target.name, target.kind, target.resolution)
+
+
+def declared(relation: Relation, names: Sequence[str], ctx: Context) -> list[Column]:
+    """A query's columns as those of a new table; their types follow from nothing that is known here."""
+    return [Column(name, ctx.column_key(name, True), None, "implied") for name in names]
+
+
+def report_mismatch(mismatch: Mismatch | None, ctx: Context, node: exp.Expr) -> None:
+    """Says that what a script declares is not what was imported."""
+    if mismatch is None:
+        return
+    parts = []
+    if mismatch.extra:
+        parts.append(f"{', '.join(mismatch.extra)} only here")
+    if mismatch.missing:
+        parts.append(f"{', '.join(mismatch.missing)} only there")
+    if mismatch.retyped:
+        parts.append(f"another type for {', '.join(mismatch.retyped)}")
+    ctx.issue(
+        "SCHEMA_MISMATCH",
+        "warning",
+        f"{mismatch.table} is not what the imported schema says: {'; '.join(parts)}. The imported columns are used",
+        "Import the schema again, or analyse with merge_columns to use both.",
+        node,
+        resolution_source="imported",
+    )

@@ -1,0 +1,50 @@
+"""Queries as statements, and SELECT ... INTO."""
+
+from sqlglot import exp
+
+from lakebed.lineage.context import Context
+from lakebed.lineage.model import StatementLineage, TableUse
+from lakebed.lineage.statements.result import Target, declared, lineage, of_relation, report_mismatch
+
+
+def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """A query whose rows go to whoever asked, or with INTO to a new table."""
+    relation = ctx.query(node, {}, None, ctx)
+    into = _into(node)
+    if into is None:
+        return [lineage(ctx, "SELECT", None, of_relation(relation), outputs=relation.names)]
+    target = Target(into.args["this"], ctx)
+    temporary = bool(into.args.get("temporary")) or bool(target.parts and target.parts[-1].text.startswith("#"))
+    name = temporary_name(target, ctx) if temporary else target.name
+    result = lineage(
+        ctx,
+        "CREATE_TABLE_AS",
+        name,
+        of_relation(relation),
+        outputs=relation.names,
+        target_use=TableUse(name, "table", "implied"),
+    )
+    mismatch = ctx.catalog.declare(
+        target.parts,
+        declared(relation, relation.names, ctx),
+        kind="table",
+        statement_index=ctx.index,
+        temporary=temporary,
+        complete=relation.unknown is None,
+    )
+    report_mismatch(mismatch, ctx, into)
+    return [result]
+
+
+def _into(node: exp.Expr) -> exp.Expr | None:
+    """INTO stands in the first SELECT, also of a set operation."""
+    while isinstance(node, exp.SetOperation | exp.Subquery):
+        node = node.args["this"]
+    into = node.args.get("into")
+    return into if isinstance(into, exp.Into) else None
+
+
+def temporary_name(target: Target, ctx: Context) -> str:
+    """A temporary table belongs to the session, not to the default schema."""
+    spelling = ctx.catalog.rules.table_spelling
+    return ".".join(spelling(part.text, part.quoted) for part in target.parts)

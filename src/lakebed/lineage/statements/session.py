@@ -1,0 +1,187 @@
+"""Statements that change where names are looked up, move data in and out, or carry no lineage at all."""
+
+import re
+
+from sqlglot import exp
+
+from lakebed.lineage.context import Context
+from lakebed.lineage.model import StatementLineage, TableUse
+from lakebed.lineage.sources import table_parts
+from lakebed.lineage.statements.result import Target, Written, lineage, of_relation, target_use
+from lakebed.lineage.tables import Column, Part
+
+# Statements that read and write no columns: nothing is lost by passing over them.
+_WITHOUT_LINEAGE = (
+    exp.Describe,
+    exp.Show,
+    exp.Set,
+    exp.Transaction,
+    exp.Commit,
+    exp.Rollback,
+    exp.Comment,
+    exp.Grant,
+    exp.Analyze,
+    exp.Refresh,
+    exp.Pragma,
+    exp.Attach,
+    exp.Detach,
+    exp.Declare,
+    exp.Kill,
+    exp.EndStatement,
+    exp.Summarize,
+    exp.Semicolon,
+)
+# fmt: off
+_COMMANDS_WITHOUT_LINEAGE = frozenset({
+    "SHOW", "EXPLAIN", "SET", "GRANT", "REVOKE", "OPTIMIZE", "VACUUM", "ANALYZE", "REFRESH", "MSCK", "CALL",
+    "USE", "RESET", "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "PRAGMA", "INSTALL",
+    "LOAD", "CHECKPOINT", "COMMENT", "DESCRIBE", "DESC", "LIST", "PUT", "GET", "REMOVE", "ADD", "CLEAR",
+    "FLUSH", "LOCK", "UNLOCK", "CHECK", "EXECUTE", "EXEC", "DECLARE", "FETCH", "CLOSE", "OPEN", "DEALLOCATE",
+    "PREPARE", "DISCARD", "LISTEN", "NOTIFY", "REINDEX", "CLUSTER", "GO", "PRINT", "RETURN", "KILL", "SYSTEM",
+    "FORMAT",
+})
+# fmt: on
+_RENAME_TABLE = re.compile(r"\s*table\s+(?P<pairs>.+)", re.IGNORECASE | re.DOTALL)
+
+
+def use(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """USE names the schema, or catalog and schema, of the names that follow."""
+    table = node.args.get("this")
+    kind = str(node.args["kind"].name).upper() if node.args.get("kind") is not None else ""
+    if isinstance(table, exp.Table):
+        parts = [part.text for part in table_parts(table)]
+        if kind == "CATALOG":
+            ctx.catalog.default_catalog = parts[0] if parts else None
+        elif kind not in ("ROLE", "WAREHOUSE", "SECONDARY"):
+            if len(parts) > 1:
+                ctx.catalog.default_catalog, ctx.catalog.default_schema = parts[-2], parts[-1]
+            elif parts:
+                ctx.catalog.default_schema = parts[0]
+    return [lineage(ctx, "USE", None, [])]
+
+
+def set_variable(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    return [lineage(ctx, "SET", None, [])]
+
+
+def command(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """Text that sqlglot does not parse further."""
+    word = str(node.args.get("this") or "").upper().split(" ")[0]
+    text = node.args.get("expression")
+    body = text.name if isinstance(text, exp.Expr) else str(text or "")
+    if word == "SET" and (path := re.match(r"\s*search_path\s*(?:=|to)\s*(.+)", body, re.IGNORECASE)):
+        names = [name.strip().strip("\"'") for name in path.group(1).split(",")]
+        fold = ctx.catalog.rules.table_key
+        ctx.catalog.search_path = tuple((fold(name, False),) for name in names if name)
+        return [lineage(ctx, "SET", None, [])]
+    if word == "RENAME" and (match := _RENAME_TABLE.match(body)):
+        for pair in match.group("pairs").split(","):
+            old, _, new = re.sub(r"\s+to\s+", "\0", pair.strip(), flags=re.IGNORECASE).partition("\0")
+            if new:
+                ctx.catalog.rename(_parts(old), _parts(new), ctx.index)
+        return [lineage(ctx, "ALTER", None, [])]
+    if word in _COMMANDS_WITHOUT_LINEAGE:
+        return [lineage(ctx, word, None, [])]
+    return not_followed(node, ctx, word or "COMMAND")
+
+
+def _parts(text: str) -> list[Part]:
+    return [Part(part.strip('`"[] '), False) for part in text.strip().split(".")]
+
+
+def execute(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """A call of a procedure; T-SQL's sp_rename changes names, which are tracked."""
+    arguments = [item.name for item in node.args.get("expressions") or [] if isinstance(item, exp.Literal)]
+    procedure = node.args.get("this")
+    if isinstance(procedure, exp.Table) and procedure.name.lower() == "sp_rename" and len(arguments) >= 2:
+        old = _parts(arguments[0])
+        if (len(arguments) > 2 and arguments[2].upper() == "COLUMN") or (ctx.find_table(old) is None and len(old) > 1):
+            _rename_column(old, arguments[1], ctx)
+        else:
+            ctx.catalog.rename(old, _parts(arguments[1]), ctx.index)
+        return [lineage(ctx, "ALTER", None, [])]
+    return not_followed(node, ctx, "EXECUTE")
+
+
+def _rename_column(old: list[Part], new: str, ctx: Context) -> None:
+    table = ctx.find_table(old[:-1])
+    if table is None:
+        return
+    key = ctx.column_key(old[-1].text, False)
+    columns = [
+        Column(new, ctx.column_key(new, False), column.data_type, column.origin) if column.key == key else column
+        for column in table.columns
+    ]
+    ctx.catalog.alter(old[:-1], columns)
+
+
+def copy(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """COPY between a table or a query and files."""
+    this = node.args.get("this")
+    files = [file.name for file in node.args.get("files") or [] if file.name]
+    place = files[0] if files else None
+    if node.args.get("kind") and isinstance(this, exp.Table | exp.Schema):
+        target = Target(this.args["this"] if isinstance(this, exp.Schema) else this, ctx)
+        if place is not None:
+            ctx.used[place] = TableUse(place, "file", "unknown")
+            ctx.unexpanded.add(place)
+        return [lineage(ctx, "COPY", target.name, [], target_use=target_use(target))]
+    if isinstance(this, exp.Query):
+        relation = ctx.query(this, {}, None, ctx)
+    elif isinstance(this, exp.Table):
+        relation = ctx.read_table(table_parts(this), this)
+    else:
+        return not_followed(node, ctx, "COPY")
+    written: list[Written] = of_relation(relation)
+    use_ = TableUse(place, "file", "unknown") if place is not None else None
+    return [lineage(ctx, "COPY", place, written, outputs=relation.names, target_use=use_)]
+
+
+def export(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """BigQuery's EXPORT DATA OPTIONS (uri = ...) AS SELECT."""
+    relation = ctx.query(node.args["this"], {}, None, ctx)
+    options = node.args.get("options")
+    place = None
+    for option in options.args.get("expressions") or [] if options is not None else []:
+        if option.name.lower() == "uri" and isinstance(option.args.get("value"), exp.Literal):
+            place = option.args["value"].name
+    use_ = TableUse(place, "file", "unknown") if place is not None else None
+    return [lineage(ctx, "EXPORT", place, of_relation(relation), outputs=relation.names, target_use=use_)]
+
+
+def uncache(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """UNCACHE frees memory; the view stays."""
+    return [lineage(ctx, "UNCACHE_TABLE", None, [])]
+
+
+def block(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    return not_followed(node, ctx, "BLOCK")
+
+
+def other(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """Everything else: without lineage if that is known, otherwise an issue."""
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(node).__name__).upper()
+    if isinstance(node, exp.TruncateTable):
+        for table in node.args.get("expressions") or []:
+            if isinstance(table, exp.Table):
+                target = Target(table, ctx)
+                return [lineage(ctx, "TRUNCATE", target.name, [], target_use=target_use(target))]
+        return [lineage(ctx, "TRUNCATE", None, [])]
+    if isinstance(node, exp.LoadData) and isinstance(node.args.get("this"), exp.Table):
+        target = Target(node.args["this"], ctx)
+        return [lineage(ctx, "LOAD_DATA", target.name, [], target_use=target_use(target))]
+    if isinstance(node, _WITHOUT_LINEAGE):
+        return [lineage(ctx, name, None, [])]
+    return not_followed(node, ctx, name)
+
+
+def not_followed(node: exp.Expr, ctx: Context, what: str) -> list[StatementLineage]:
+    """A statement that is valid for all that is known, but whose lineage is not worked out."""
+    ctx.issue(
+        "UNSUPPORTED_SYNTAX",
+        "warning",
+        f"this {what} is not analysed",
+        "Its lineage is missing; if it defines a table, add that to the imported schema.",
+        None,
+    )
+    return [lineage(ctx, what.replace(" ", "_"), None, [])]

@@ -1,0 +1,132 @@
+"""UPDATE: assignments, tuples, FROM, joins, and targets that are aliases."""
+
+from sqlglot import exp
+
+from lakebed.lineage.context import Context, Env
+from lakebed.lineage.expressions import predicate, refs_of
+from lakebed.lineage.model import StatementLineage
+from lakebed.lineage.query import with_ctes
+from lakebed.lineage.relations import NO_REFS
+from lakebed.lineage.scope import Scope, Source
+from lakebed.lineage.sources import add_from, add_join
+from lakebed.lineage.statements.result import Target, Written, lineage, target_use
+
+
+def update(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """Columns of one table from expressions over it and over others."""
+    env, _ = with_ctes(node, {}, ctx)
+    table = node.args["this"]
+    scope = Scope(None, env)
+    aliased = _aliased_table(node, table, ctx)
+    target = Target(aliased if aliased is not None else table, ctx)
+    if not target.known:
+        ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
+    if aliased is None:
+        add_target(target, table, scope, ctx)
+        for join in table.args.get("joins") or []:
+            add_join(join, scope, ctx)
+    from_ = node.args.get("from_")
+    if from_ is not None:
+        add_from(from_.args["this"], scope, ctx)
+    if aliased is not None and not _reads_elsewhere(node, target, env, ctx):
+        # T-SQL names the target again in FROM: it is written, and read only where its columns are
+        ctx.used.pop(target.name, None)
+    assignments = node.args.get("expressions") or []
+    target = _joined_target(assignments, table, target, ctx)
+    written: list[Written] = []
+    for assignment in assignments:
+        written += assigned(assignment, target, scope, ctx)
+    where = node.args.get("where")
+    if where is not None:
+        predicate(where.args["this"], scope, ctx, "filter")
+    return [lineage(ctx, "UPDATE", target.name, written, target_use=target_use(target), target_kind=target.kind)]
+
+
+def add_target(target: Target, table: exp.Expr, scope: Scope, ctx: Context) -> None:
+    """The target as something to read; it counts as read only where a column of it is."""
+    alias = table.args.get("alias")
+    last = target.parts[-1]
+    if isinstance(alias, exp.TableAlias) and alias.args.get("this") is not None:
+        scope.add(Source(ctx.key_of(alias.args["this"]), target.relation))
+    else:
+        scope.add(Source(ctx.column_key(last.text, last.quoted), target.relation, ctx.catalog.key(target.parts)))
+
+
+def _aliased_table(node: exp.Expr, table: exp.Expr, ctx: Context) -> exp.Expr | None:
+    """T-SQL: UPDATE t ... FROM tab AS t: the table behind the alias."""
+    from_ = node.args.get("from_")
+    if from_ is None or not isinstance(table, exp.Table) or table.args.get("db") is not None:
+        return None
+    wanted = ctx.key_of(table.args["this"]) if isinstance(table.args.get("this"), exp.Identifier) else None
+    for item in [from_.args["this"], *(join.args["this"] for join in from_.args["this"].args.get("joins") or [])]:
+        alias = item.args.get("alias") if isinstance(item, exp.Table) else None
+        if isinstance(alias, exp.TableAlias) and isinstance(alias.args.get("this"), exp.Identifier):
+            if ctx.key_of(alias.args["this"]) == wanted:
+                found: exp.Expr = item
+                return found
+        elif isinstance(item, exp.Table) and ctx.dialect.name in ("tsql", "fabric"):
+            identifier = item.args.get("this")
+            if isinstance(identifier, exp.Identifier) and ctx.key_of(identifier) == wanted:
+                return item
+    return None
+
+
+def _reads_elsewhere(node: exp.Expr, target: Target, env: Env, ctx: Context) -> bool:
+    """Whether the target stands in FROM more than once."""
+    from_ = node.args["from_"]
+    count = sum(1 for table in from_.find_all(exp.Table) if Target(table, ctx).name == target.name)
+    return count > 1
+
+
+def _joined_target(assignments: list[exp.Expr], table: exp.Expr, target: Target, ctx: Context) -> Target:
+    """MySQL: UPDATE a JOIN b SET b.x = ...: the table whose column is assigned."""
+    joins = table.args.get("joins") or []
+    if not joins or not assignments:
+        return target
+    column = assignments[0].args.get("this")
+    qualifier = column.args.get("table") if isinstance(column, exp.Column) else None
+    if qualifier is None:
+        return target
+    wanted = ctx.key_of(qualifier)
+    for join in joins:
+        item = join.args["this"]
+        if isinstance(item, exp.Table) and item.alias_or_name and ctx.column_key(item.alias_or_name, False) == wanted:
+            ctx.used.pop(Target(item, ctx).name, None)
+            if target.name not in ctx.used:
+                ctx.read_table(target.parts, table)
+            return Target(item, ctx)
+    return target
+
+
+def assigned(assignment: exp.Expr, target: Target, scope: Scope, ctx: Context) -> list[Written]:
+    """`a = x` and `(a, b) = (SELECT x, y ...)`."""
+    if not isinstance(assignment, exp.EQ | exp.PropertyEQ):
+        return []
+    left, right = assignment.args["this"], assignment.args["expression"]
+    if not isinstance(left, exp.Tuple | exp.Paren):
+        return [(_name(left, target, ctx), None, refs_of(right, scope, ctx))]
+    names = left.args.get("expressions") or [left.args.get("this")]
+    while isinstance(right, exp.Paren):
+        right = right.args["this"]
+    if isinstance(right, exp.Tuple):
+        values = [refs_of(value, scope, ctx) for value in right.args.get("expressions") or []]
+    elif isinstance(right, exp.Query):
+        values = list(ctx.query(right, scope.env, scope, ctx).refs)
+    else:
+        values = [refs_of(right, scope, ctx)]
+    values += [NO_REFS] * max(0, len(names) - len(values))
+    return [(_name(name, target, ctx), None, refs) for name, refs in zip(names, values, strict=False)]
+
+
+def _name(column: exp.Expr, target: Target, ctx: Context) -> str:
+    while isinstance(column, exp.Paren | exp.Dot | exp.Bracket):
+        column = column.args["this"]
+    identifier = column.args["this"] if isinstance(column, exp.Column) else column
+    if not isinstance(identifier, exp.Identifier):
+        return column.name
+    # `addr.city = ...` writes a field of the column addr
+    qualifier = column.args.get("table") if isinstance(column, exp.Column) else None
+    known = target.relation.by_key
+    if qualifier is not None and ctx.key_of(qualifier) in known and ctx.key_of(identifier) not in known:
+        identifier = qualifier
+    return target.spelled(identifier, ctx)

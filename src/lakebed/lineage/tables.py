@@ -1,0 +1,142 @@
+"""Tables as the catalog holds them: names, columns, and where they are known from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lakebed.lineage.model import Origin, ResolvedColumn, ResolvedTable
+from lakebed.lineage.names import NameRules
+from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
+
+
+class Part(NamedTuple):
+    """One part of a dotted name as it was written."""
+
+    text: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table in the catalog."""
+
+    name: str
+    key: str
+    data_type: str | None = None
+    origin: Origin = "imported"
+
+
+class Table:
+    """A table or view of the catalog; never changed, only replaced."""
+
+    __slots__ = (
+        "_columns",
+        "_relation",
+        "complete",
+        "kind",
+        "mismatch",
+        "origin",
+        "parts",
+        "statement_index",
+        "temporary",
+    )
+
+    def __init__(
+        self,
+        parts: tuple[str, ...],
+        columns: tuple[Column, ...] | Callable[[], tuple[Column, ...]],
+        origin: Origin,
+        *,
+        kind: str = "table",
+        statement_index: int | None = None,
+        temporary: bool = False,
+        complete: bool = True,
+        mismatch: bool = False,
+    ) -> None:
+        self.parts = parts
+        # an imported schema may have thousands of tables of which a script reads three: columns are read when asked for
+        self._columns = columns
+        self.origin = origin
+        self.kind = kind
+        self.statement_index = statement_index
+        self.temporary = temporary
+        # false where a star of its definition could not be expanded, or an imported table came without columns
+        self.complete = complete
+        self.mismatch = mismatch
+        self._relation: Relation | None = None
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.parts)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        if not isinstance(self._columns, tuple):
+            self._columns = self._columns()
+        return self._columns
+
+    def relation(self, rules: NameRules) -> Relation:
+        """The table as something to read from."""
+        if self._relation is None:
+            name = self.name
+            refs: list[Refs] = []
+            folded: dict[str, Refs] = {}
+            for column in self.columns:
+                ref: Ref = (name, column.name, (), "value", False)
+                refs.append((ref,))
+                # an imported spelling counts as quoted and as unquoted: exports of catalogs do not say which it was
+                other = rules.column_key(column.name, False)
+                if other != column.key:
+                    folded[other] = (ref,)
+            self._relation = Relation(
+                [column.name for column in self.columns],
+                [column.key for column in self.columns],
+                refs,
+                unknown=None if self.complete else UnknownTable(name),
+                table=name,
+                doubt=self.mismatch,
+                types={column.key: column.data_type for column in self.columns if column.data_type},
+                folded=folded or None,
+            )
+        return self._relation
+
+    def with_columns(self, columns: tuple[Column, ...], *, mismatch: bool | None = None) -> "Table":
+        return Table(
+            self.parts,
+            columns,
+            self.origin,
+            kind=self.kind,
+            statement_index=self.statement_index,
+            temporary=self.temporary,
+            complete=self.complete,
+            mismatch=self.mismatch if mismatch is None else mismatch,
+        )
+
+    def renamed(self, parts: tuple[str, ...]) -> "Table":
+        return Table(
+            parts,
+            self.columns,
+            self.origin,
+            kind=self.kind,
+            statement_index=self.statement_index,
+            temporary=self.temporary,
+            complete=self.complete,
+        )
+
+    def resolved(self, updated_at: str) -> ResolvedTable:
+        """The table as `resolvedSchema` lists it."""
+        *namespace, name = self.parts
+        return ResolvedTable(
+            catalog=".".join(namespace[:-1]) if len(namespace) > 1 else None,
+            schema=namespace[-1] if namespace else None,
+            name=name,
+            columns=tuple(
+                ResolvedColumn(column.name, column.data_type, "implied" if self.origin == "implied" else column.origin)
+                for column in self.columns
+            ),
+            origin=self.origin,
+            updated_at=updated_at,
+            source_statement_index=self.statement_index,
+            temporary=self.temporary,
+            complete=self.complete,
+        )

@@ -1,0 +1,37 @@
+"""Whether two type names mean the same type under a dialect: `int` and `INTEGER` do, `int` and `text` do not."""
+
+from functools import lru_cache
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from lakebed.lineage.dialects import Dialect
+
+
+def same_type(one: str | None, other: str | None, dialect: Dialect) -> bool:
+    """True also where one of them is not known: what is not said cannot contradict."""
+    if not one or not other:
+        return True
+    return one.lower() == other.lower() or _canonical(one, dialect.parser) == _canonical(other, dialect.parser)
+
+
+@lru_cache(maxsize=4096)
+def _canonical(text: str, parser: str) -> str:
+    try:
+        return exp.DataType.build(text, dialect=parser or None, udt=True).sql()
+    except SqlglotError:
+        return " ".join(text.lower().split())
+
+
+@lru_cache(maxsize=4096)
+def struct_fields(text: str, parser: str) -> tuple[str, ...]:
+    """The names of a struct type's fields, also of an array of structs; empty where the type is not one."""
+    try:
+        kind = exp.DataType.build(text, dialect=parser or None, udt=True)
+    except SqlglotError:
+        return ()
+    while kind.this == exp.DataType.Type.ARRAY and kind.expressions:
+        kind = kind.expressions[0]
+    if kind.this != exp.DataType.Type.STRUCT:
+        return ()
+    return tuple(field.name for field in kind.expressions if isinstance(field, exp.ColumnDef))

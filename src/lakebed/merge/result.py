@@ -1,0 +1,102 @@
+"""What a merge did, in counts that must balance."""
+
+from dataclasses import dataclass, field
+
+from lakebed.errors import DatasetMergeError
+from lakebed.merge.plan import MergePlan
+from lakebed.merge.spec import MergeStrategy
+
+
+@dataclass(frozen=True, slots=True)
+class MergeCounts:
+    """Rows that an engine inserted, updated and deleted: counted, never estimated."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """What a merge did. Always `total = before + inserted - deleted`, which is what lies on disk.
+
+    Of a dry run it is what the merge would do; `plan` says how.
+    """
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    total: int = 0
+    before: int = 0
+    added_columns: tuple[str, ...] = ()
+    files_rewritten: int = 0
+    files_kept: int = 0
+    dry_run: bool = False
+    plan: MergePlan | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_balance(before=self.before, after=self.total, inserted=self.inserted, deleted=self.deleted)
+
+    def to_dict(self) -> dict[str, object]:
+        result: dict[str, object] = {
+            "inserted": self.inserted,
+            "updated": self.updated,
+            "deleted": self.deleted,
+            "total": self.total,
+            "before": self.before,
+            "added_columns": list(self.added_columns),
+            "files_rewritten": self.files_rewritten,
+            "files_kept": self.files_kept,
+            "dry_run": self.dry_run,
+        }
+        return result if self.plan is None else {**result, "plan": self.plan.to_dict()}
+
+
+class MergeStats(dict[str, int]):
+    """The counts as the specification has them: a dictionary whose entries are attributes too."""
+
+    def __init__(self, *, inserted: int, updated: int, deleted: int, total: int) -> None:
+        super().__init__(inserted=inserted, updated=updated, deleted=deleted, total=total)
+
+    @property
+    def inserted(self) -> int:
+        return self["inserted"]
+
+    @property
+    def updated(self) -> int:
+        return self["updated"]
+
+    @property
+    def deleted(self) -> int:
+        return self["deleted"]
+
+    @property
+    def total(self) -> int:
+        return self["total"]
+
+
+def compute_merge_stats(
+    *,
+    strategy: MergeStrategy,
+    target_before: int,
+    target_after: int,
+    inserted_rows: int,
+    updated_rows: int,
+    deleted_rows: int,
+) -> MergeStats:
+    """The stats of actual row counts; raises where they do not balance, since then rows were lost or invented."""
+    check_balance(
+        before=target_before, after=target_after, inserted=inserted_rows, deleted=deleted_rows, strategy=strategy
+    )
+    return MergeStats(inserted=inserted_rows, updated=updated_rows, deleted=deleted_rows, total=target_after)
+
+
+def check_balance(*, before: int, after: int, inserted: int, deleted: int, strategy: str | None = None) -> None:
+    if min(before, after, inserted, deleted) < 0 or after != before + inserted - deleted:
+        raise DatasetMergeError(
+            f"the counts of a merge do not balance: {before} rows before + {inserted} inserted - {deleted} deleted "
+            f"is not {after}",
+            kind="ENGINE_FAILED",
+            remedy="Nothing was committed. Please report this with the files that caused it.",
+            strategy=strategy,
+        )

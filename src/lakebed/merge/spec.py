@@ -1,0 +1,137 @@
+"""What the user asks of a merge, checked before any data is looked at."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
+
+from lakebed.errors import InvalidMergeArgument
+from lakebed.schema.types import fold
+
+MergeStrategy: TypeAlias = Literal["upsert", "insert", "update", "full_merge", "deduplicate", "delete_insert"]
+Missing: TypeAlias = Literal["keep", "null"]
+
+STRATEGIES: tuple[MergeStrategy, ...] = get_args(MergeStrategy)
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a strategy does to rows; the whole difference between strategies once the source is validated."""
+
+    update_matched: bool = False
+    insert_unmatched: bool = False
+    delete_matched: bool = False  # and then every source row comes, matched or not
+    delete_unmatched: bool = False
+
+
+EFFECTS: dict[MergeStrategy, Effects] = {
+    "upsert": Effects(update_matched=True, insert_unmatched=True),
+    "insert": Effects(insert_unmatched=True),
+    "update": Effects(update_matched=True),
+    "full_merge": Effects(update_matched=True, insert_unmatched=True, delete_unmatched=True),
+    "deduplicate": Effects(update_matched=True, insert_unmatched=True),
+    "delete_insert": Effects(delete_matched=True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSpec:
+    """A merge as asked for. Columns are as the user wrote them until `spelled` gives them the table's case."""
+
+    keys: tuple[str, ...]
+    strategy: MergeStrategy = "upsert"
+    missing: Missing = "keep"
+    schema_evolution: bool = True
+    dedup_order_by: tuple[str, ...] = ()
+    partition_columns: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        keys: Sequence[str] | str,
+        strategy: str = "upsert",
+        missing: str = "keep",
+        schema_evolution: bool = True,
+        dedup_order_by: Sequence[str] | str | None = None,
+        partition_columns: Sequence[str] | str | None = None,
+    ) -> "MergeSpec":
+        """The spec of these arguments, or InvalidMergeArgument, which is a ValueError too."""
+        chosen = next((known for known in STRATEGIES if known == strategy), None)
+        if chosen is None:
+            raise InvalidMergeArgument(
+                f"Invalid merge strategy: {strategy!r}",
+                kind="INVALID_STRATEGY",
+                remedy=f"Valid strategies: {', '.join(STRATEGIES)}.",
+                strategy=str(strategy),
+            )
+        columns = tuple(normalize_keys(keys))
+        kept = next((known for known in get_args(Missing) if known == missing), None)
+        if kept is None:
+            raise InvalidMergeArgument(
+                f"Invalid missing value: {missing!r}",
+                kind="INVALID_STRATEGY",
+                remedy="'keep' keeps the old value of a column that the source lacks, 'null' empties it.",
+                strategy=chosen,
+                key_columns=columns,
+            )
+        order = _names(dedup_order_by)
+        if order and chosen != "deduplicate":
+            raise InvalidMergeArgument(
+                f"dedup_order_by has no meaning for the strategy {chosen}",
+                kind="INVALID_STRATEGY",
+                remedy="Use the strategy deduplicate, or leave dedup_order_by out.",
+                strategy=chosen,
+                key_columns=columns,
+            )
+        return cls(columns, chosen, kept, schema_evolution, order, _names(partition_columns))
+
+    @property
+    def effects(self) -> Effects:
+        return EFFECTS[self.strategy]
+
+    @property
+    def keys_may_repeat(self) -> bool:
+        """Whether several source rows may share a key."""
+        return self.strategy == "delete_insert"
+
+    @property
+    def keeps_missing(self) -> bool:
+        """Whether an updated row keeps its value in the columns that the source lacks."""
+        return self.missing == "keep" and not self.effects.delete_matched
+
+    def spelled(self, keys: Sequence[str], dedup_order_by: Sequence[str]) -> "MergeSpec":
+        """This spec with its columns in the table's spelling."""
+        return replace(self, keys=tuple(keys), dedup_order_by=tuple(dedup_order_by))
+
+
+def normalize_keys(key_columns: Sequence[str] | str) -> list[str]:
+    """The key columns as a list: one name or several, none of them blank or twice."""
+    names: list[object] = [key_columns] if isinstance(key_columns, str) else list(key_columns or ())
+    if not names or names == [""]:
+        raise InvalidMergeArgument(
+            "a merge needs at least one key column",
+            kind="EMPTY_KEY_COLUMNS",
+            remedy="Name the columns that tell rows apart: keys=['id'], or --keys id on the command line.",
+        )
+    keys: list[str] = []
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidMergeArgument(
+                f"{name!r} is not a key column", kind="INVALID_KEY_COLUMNS", remedy="Key columns are names of columns."
+            )
+        if fold(name) in {fold(key) for key in keys}:
+            raise InvalidMergeArgument(
+                f"the key column {name} is named twice",
+                kind="INVALID_KEY_COLUMNS",
+                remedy="Name each key column once; names are compared without regard to case.",
+                column=name,
+                key_columns=keys,
+            )
+        keys.append(name)
+    return keys
+
+
+def _names(value: Sequence[str] | str | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)

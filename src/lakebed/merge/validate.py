@@ -1,0 +1,166 @@
+"""The checks that every engine shares: keys exist, types can be compared, schemas unify, no key is NULL."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from lakebed.errors import AmbiguousColumnCase, InvalidMergeArgument, SchemaError, SchemaIncompatible, UnsupportedType
+from lakebed.merge import refusals
+from lakebed.merge.spec import MergeSpec, normalize_keys
+from lakebed.schema.arrow import from_arrow_schema
+from lakebed.schema.evolve import EvolutionPlan, FormatRules, Policy, plan_evolution
+from lakebed.schema.types import Boolean, Date, Integer, List, Map, Schema, Struct, Text, fold
+from lakebed.schema.widen import Mismatch, widen
+
+
+class TableLike(Protocol):
+    """What the shared checks need to know of a table: never its rows."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    def num_rows(self) -> int: ...
+
+
+@runtime_checkable
+class CountsNulls(Protocol):
+    """A table that can say how often a column is NULL, as cheaply as its backend can."""
+
+    def null_count(self, column: str) -> int: ...
+
+
+@dataclass(frozen=True)
+class Unified:
+    """A merge whose columns have been brought together: the spec in the table's spelling, and the schema's plan."""
+
+    spec: MergeSpec
+    evolution: EvolutionPlan
+
+    @property
+    def delivered(self) -> dict[str, str]:
+        """The columns of the table that the source has, and what they are called there."""
+        return {source.column: source.incoming for source in self.evolution.sources if source.incoming is not None}
+
+
+def unify(
+    spec: MergeSpec,
+    current: Schema | None,
+    incoming: Schema,
+    *,
+    rules: FormatRules | None = None,
+    paths: Sequence[str] = (),
+) -> Unified:
+    """Brings the columns of source and target together, or raises the DatasetMergeError that says why not.
+
+    `current` is None where there is no table. `paths` are partition columns that lie in paths: those have no types of
+    their own, so whole numbers, dates and booleans arrive there as text.
+    """
+    for side, schema in (("source", incoming), ("target", current)):
+        try:
+            if schema is not None:
+                schema.require_unambiguous(side=side)
+        except AmbiguousColumnCase as error:
+            raise refusals.ambiguous_case(spec, side=side, names=error.names) from error
+    incoming = _with_text_paths(current, incoming, paths)
+    for key in spec.keys:
+        if key not in incoming:
+            raise refusals.key_missing(spec, side="source", column=key, present=incoming.names)
+        if current is not None and key not in current:
+            raise refusals.key_missing(spec, side="target", column=key, present=current.names)
+        _require_comparable(spec, key, current, incoming)
+    policy = Policy(add_columns=spec.schema_evolution, widen_types=spec.schema_evolution, rules=rules or FormatRules())
+    try:
+        evolution = plan_evolution(current, incoming, policy)
+    except SchemaIncompatible as error:
+        if fold(error.column.partition(".")[0]) in {fold(key) for key in spec.keys}:
+            raise refusals.key_types(spec, column=error.column, target=error.current, source=error.incoming) from error
+        raise refusals.incompatible(spec, error.message, column=error.column, remedy=_without_policy(error)) from error
+    except SchemaError as error:
+        raise refusals.incompatible(spec, error.message, column=getattr(error, "column", None)) from error
+    final = evolution.final
+    for name in (*spec.dedup_order_by, *spec.partition_columns):
+        if name not in incoming and name not in final:
+            raise InvalidMergeArgument(
+                f"there is no column {name} to order or partition by",
+                kind="INVALID_KEY_COLUMNS",
+                remedy=f"Columns of the source: {', '.join(incoming.names[:20])}.",
+                column=name,
+                strategy=spec.strategy,
+                key_columns=spec.keys,
+            )
+    for name in spec.dedup_order_by:
+        if name not in incoming:
+            raise InvalidMergeArgument(
+                f"the source has no column {name} to order by",
+                kind="INVALID_KEY_COLUMNS",
+                remedy=f"Columns of the source: {', '.join(incoming.names[:20])}.",
+                column=name,
+                strategy=spec.strategy,
+                key_columns=spec.keys,
+            )
+    spelled = spec.spelled([final[key].name for key in spec.keys], [final[name].name for name in spec.dedup_order_by])
+    return Unified(spelled, evolution)
+
+
+def validate_keys_and_schema(source: TableLike, target: TableLike | None, key_columns: Sequence[str] | str) -> None:
+    """Checks that the key columns exist on both sides, that the schemas unify, and that no key is NULL.
+
+    Tables may be mere descriptors: rows are never asked for. NULLs are counted where a side can count them, which
+    pyarrow tables can and anything with a `null_count(column)` can.
+    """
+    spec = MergeSpec.of(keys=normalize_keys(key_columns))
+    try:
+        incoming = from_arrow_schema(source.schema)
+        current = None if target is None else from_arrow_schema(target.schema)
+    except UnsupportedType as error:
+        raise refusals.incompatible(spec, error.message, column=error.column, remedy=error.remedy) from error
+    unify(spec, current, incoming)
+    for key in spec.keys:
+        if count := _nulls(source, incoming[key].name):
+            raise refusals.null_key(spec, side="source", column=key, count=count)
+        if target is not None and current is not None and (count := _nulls(target, current[key].name)):
+            raise refusals.null_key(spec, side="target", column=key, count=count)
+
+
+def _nulls(table: TableLike, column: str) -> int:
+    if isinstance(table, pa.Table | pa.RecordBatch):
+        return int(table.column(column).null_count)
+    return table.null_count(column) if isinstance(table, CountsNulls) else 0
+
+
+def _require_comparable(spec: MergeSpec, key: str, current: Schema | None, incoming: Schema) -> None:
+    arriving = incoming[key]
+    if isinstance(arriving.type, List | Map | Struct):
+        raise InvalidMergeArgument(
+            f"the key column {arriving.name} is {arriving.type}",
+            kind="INVALID_KEY_COLUMNS",
+            remedy="Keys are single values: merge on a field of it instead.",
+            column=arriving.name,
+            strategy=spec.strategy,
+            key_columns=spec.keys,
+        )
+    if current is None:
+        return
+    present = current[key]
+    if isinstance(widen(present.type, arriving.type), Mismatch):
+        raise refusals.key_types(spec, column=present.name, target=str(present.type), source=str(arriving.type))
+
+
+def _with_text_paths(current: Schema | None, incoming: Schema, paths: Sequence[str]) -> Schema:
+    text = {
+        fold(name) for name in paths if current is None or (name in current and isinstance(current[name].type, Text))
+    }
+    return Schema.of(
+        replace(column, type=Text())
+        if fold(column.name) in text and isinstance(column.type, Integer | Boolean | Date)
+        else column
+        for column in incoming
+    )
+
+
+def _without_policy(error: SchemaIncompatible) -> str | None:
+    # Merging has no variant columns: two types of one column cannot both be updated.
+    return None if error.remedy is not None and "variant" in error.remedy else error.remedy

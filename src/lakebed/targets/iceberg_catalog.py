@@ -1,0 +1,137 @@
+"""Opens Iceberg catalogs: SQLite under the work directory by default, any that PyIceberg knows by its properties."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, NotInstalledError, RESTError, SignError
+from pyiceberg.table import Table
+from requests.exceptions import RequestException
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from lakebed.errors import ConfigError, TargetError
+from lakebed.storage import StorageSettings, local_path
+
+DEFAULT_CATALOG = "lakebed"
+
+# How long a SQLite catalog waits for another process's commit, which takes milliseconds.
+SQLITE_TIMEOUT_SECONDS = 60
+
+_SECRET_WORDS = ("secret", "token", "credential", "password", "access-key", "client-id", "key-id")
+
+
+@dataclass(frozen=True)
+class CatalogSettings:
+    """Which catalog: its name, PyIceberg's properties for it, and how the storage below it is reached."""
+
+    name: str
+    properties: Mapping[str, str]
+    storage: StorageSettings = field(default_factory=StorageSettings)
+
+    @classmethod
+    def for_workdir(
+        cls,
+        workdir: Path,
+        *,
+        properties: Mapping[str, str] | None = None,
+        storage: StorageSettings | None = None,
+        name: str = DEFAULT_CATALOG,
+    ) -> "CatalogSettings":
+        """The catalog with these properties; without any, `catalog.db` and `warehouse/` in the work directory."""
+        return cls(name, dict(properties or _beside(workdir.absolute())), storage or StorageSettings())
+
+    @property
+    def sqlite_file(self) -> Path | None:
+        """The database file of a SQLite catalog."""
+        uri = self.properties.get("uri", "")
+        if not uri.startswith("sqlite"):
+            return None
+        database = make_url(uri).database
+        return Path(database) if database and database != ":memory:" else None
+
+    @property
+    def exists(self) -> bool:
+        """Opening it would create nothing: plans and reads look here before they open a catalog."""
+        return self.sqlite_file is None or self.sqlite_file.exists()
+
+    def describe(self) -> str:
+        """The catalog for a message: every property, secrets hidden."""
+        shown = {
+            key: "***" if any(word in key.lower() for word in _SECRET_WORDS) else _without_password(value)
+            for key, value in sorted(self.properties.items())
+        }
+        return f"{self.name!r} ({', '.join(f'{key}={value}' for key, value in shown.items())})"
+
+    def open(self) -> Catalog:
+        """Connects, or raises TargetError with the catalog's settings."""
+        properties = {**_storage_properties(self.storage), **self.properties}
+        if self.sqlite_file is not None:
+            self.sqlite_file.parent.mkdir(parents=True, exist_ok=True)
+            url = make_url(properties["uri"])
+            properties["uri"] = url.update_query_dict({"timeout": str(SQLITE_TIMEOUT_SECONDS)}).render_as_string(False)
+        if properties.get("warehouse", "").startswith("file:"):
+            local_path(properties["warehouse"]).mkdir(parents=True, exist_ok=True)
+        with self.speaking():
+            return load_catalog(self.name, **properties)
+
+    @contextmanager
+    def speaking(self) -> Iterator[None]:
+        """Turns a catalog that cannot be reached, or refuses, into one clear error."""
+        try:
+            yield
+        except (NotInstalledError, ModuleNotFoundError) as missing:
+            raise ConfigError(
+                f"the Iceberg catalog {self.describe()} needs a package that is not installed: {missing}",
+                remedy="pip install 'lakebed[iceberg]', or PyIceberg's extra for this kind of catalog.",
+            ) from missing
+        except (RESTError, SignError, RequestException, SQLAlchemyError) as error:
+            raise TargetError(
+                f"the Iceberg catalog {self.describe()} failed: {_first_line(error)}",
+                remedy="Check its uri, warehouse and credentials under [catalog] in lakebed.toml.",
+            ) from error
+
+    def load(self, catalog: Catalog, identifier: tuple[str, ...]) -> Table | None:
+        """The table, or None where there is none."""
+        with self.speaking():
+            try:
+                return catalog.load_table(identifier)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+
+
+def _beside(folder: Path) -> dict[str, str]:
+    # Iceberg's engines do not agree on how such letters are written in an address.
+    if odd := sorted(set("%?#") & set(str(folder))):
+        raise ConfigError(
+            f"an Iceberg warehouse cannot lie in {folder}: its path has {' '.join(odd)}",
+            remedy="Choose another work directory with --workdir or LAKEBED_WORKDIR.",
+        )
+    return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
+
+
+def _storage_properties(storage: StorageSettings) -> dict[str, str]:
+    resolved = storage.resolved()
+    named = {
+        "s3.endpoint": resolved.endpoint_url,
+        "s3.region": resolved.region,
+        "s3.access-key-id": resolved.access_key_id,
+        "s3.secret-access-key": resolved.secret_access_key,
+        "s3.session-token": resolved.session_token,
+        "s3.role-arn": resolved.role_arn,
+        "s3.role-session-name": resolved.role_session_name,
+        "s3.anonymous": "true" if resolved.anonymous else None,
+    }
+    return {key: value for key, value in named.items() if value}
+
+
+def _without_password(value: str) -> str:
+    if "://" in value and "@" in value:
+        return make_url(value).render_as_string(hide_password=True)
+    return value
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

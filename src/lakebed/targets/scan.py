@@ -1,0 +1,42 @@
+"""A read as a plan: which files, in which schema, and what must be known to read them rightly."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from lakebed.schema.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFile:
+    """One data file, the partition that it belongs to, and the files in which others deleted rows of it."""
+
+    uri: str
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    deletes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """The files of a table as it stands; `physical` is its schema in Arrow, with field ids where there are any."""
+
+    schema: Schema
+    physical: pa.Schema
+    files: tuple[ScanFile, ...]
+    partition_by: tuple[str, ...] = ()
+    by_field_id: bool = False
+    partition_in_path: bool = False
+
+    @property
+    def readable_by_name(self) -> bool:
+        """Any Parquet reader that fills missing columns with NULL reads these files rightly."""
+        return not self.by_field_id and not any(file.deletes for file in self.files)
+
+
+@runtime_checkable
+class Scannable(Protocol):
+    """A target that knows more about reading its files than their names and partitions."""
+
+    def scan_plan(self) -> ScanPlan: ...

@@ -1,0 +1,626 @@
+"""What a merge means, situation by situation: at least one scenario for each row of the table in docs/merge.md."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from lakebed.testing.rows import rows
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A table, what arrives, and what is then there, or the kind of refusal.
+
+    `counts` are inserted, updated and deleted rows. `expected` None means that there is no table afterwards.
+    """
+
+    name: str
+    existing: pa.Table | None
+    incoming: pa.Table
+    expected: pa.Table | None = None
+    counts: tuple[int, int, int] = (0, 0, 0)
+    keys: tuple[str, ...] = ("id",)
+    strategy: str = "upsert"
+    refusal: str | None = None
+    column: str | None = None
+    count: int | None = None
+    refused_keys: tuple[object, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+    partition_by: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name.replace(" ", "-").replace("'", "")
+
+
+NESTED = {"l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.string())}
+HELPERS = "id merge_action filename file_row_number source target rowid"
+OLD = rows("id v", (1, "a"), (2, "b"), (3, "c"))
+NEW = rows("id v", (2, "B"), (4, "D"))
+UPSERTED = rows("id v", (1, "a"), (2, "B"), (3, "c"), (4, "D"))
+EMPTY_SOURCE = rows("id:int64 v:text")
+MOMENT = datetime(2026, 1, 1, 12, tzinfo=UTC)
+NAIVE = datetime(2026, 1, 1, 12)
+
+
+def _struct(fields: dict[str, pa.DataType]) -> dict[str, pa.DataType]:
+    return {"s": pa.struct(list(fields.items()))}
+
+
+STRATEGIES = (
+    Scenario("upsert updates and inserts", OLD, NEW, UPSERTED, (1, 1, 0)),
+    Scenario(
+        "insert leaves what is there",
+        OLD,
+        NEW,
+        rows("id v", (1, "a"), (2, "b"), (3, "c"), (4, "D")),
+        (1, 0, 0),
+        strategy="insert",
+    ),
+    Scenario("update adds nothing", OLD, NEW, rows("id v", (1, "a"), (2, "B"), (3, "c")), (0, 1, 0), strategy="update"),
+    Scenario(
+        "full_merge deletes what the source lacks",
+        OLD,
+        NEW,
+        rows("id v", (2, "B"), (4, "D")),
+        (1, 1, 2),
+        strategy="full_merge",
+    ),
+    Scenario("deduplicate without repeats is an upsert", OLD, NEW, UPSERTED, (1, 1, 0), strategy="deduplicate"),
+    Scenario(
+        "delete_insert replaces by key and keys may repeat",
+        OLD,
+        rows("id v", (2, "x"), (2, "y"), (4, "z")),
+        rows("id v", (1, "a"), (3, "c"), (2, "x"), (2, "y"), (4, "z")),
+        (3, 0, 1),
+        strategy="delete_insert",
+    ),
+    Scenario(
+        "delete_insert pads with NULL",
+        rows("id v w", (1, "a", 1), (2, "b", 2)),
+        rows("id v", (2, "x")),
+        rows("id v w", (1, "a", 1), (2, "x", None)),
+        (1, 0, 1),
+        strategy="delete_insert",
+    ),
+    Scenario("a matched but equal row counts as updated", OLD, rows("id v", (2, "b")), OLD, (0, 1, 0)),
+    Scenario("nothing matches and nothing is inserted", OLD, rows("id v", (9, "x")), OLD, (0, 0, 0), strategy="update"),
+)
+
+MISSING_AND_EMPTY = (
+    *(
+        Scenario(f"a missing target is created by {strategy}", None, NEW, NEW, (2, 0, 0), strategy=strategy)
+        for strategy in ("upsert", "insert", "full_merge", "deduplicate", "delete_insert")
+    ),
+    Scenario("an update of a missing target is nothing", None, NEW, None, strategy="update"),
+    Scenario("an update of an empty target is nothing", OLD.slice(0, 0), NEW, OLD.slice(0, 0), strategy="update"),
+    Scenario("an upsert into an empty target inserts", OLD.slice(0, 0), NEW, NEW, (2, 0, 0)),
+    *(
+        Scenario(f"an empty source changes nothing by {strategy}", OLD, EMPTY_SOURCE, OLD, strategy=strategy)
+        for strategy in ("upsert", "insert", "update", "deduplicate", "delete_insert")
+    ),
+    *(
+        Scenario(f"an empty source creates nothing by {strategy}", None, EMPTY_SOURCE, None, strategy=strategy)
+        for strategy in ("upsert", "full_merge")
+    ),
+    Scenario(
+        "an empty source of a full_merge deletes all",
+        OLD,
+        EMPTY_SOURCE,
+        OLD.slice(0, 0),
+        (0, 0, 3),
+        strategy="full_merge",
+    ),
+    Scenario(
+        "an empty source is validated",
+        OLD,
+        rows("other:int64"),
+        strategy="upsert",
+        refusal="KEY_COLUMN_MISSING_SOURCE",
+        column="id",
+    ),
+)
+
+KEYS = (
+    Scenario(
+        "repeated source keys that match are refused",
+        OLD,
+        rows("id v", (2, "x"), (2, "y"), (1, "z")),
+        refusal="DUPLICATE_SOURCE_KEYS",
+        count=1,
+        refused_keys=(2,),
+    ),
+    Scenario(
+        "repeated source keys that are new are refused",
+        OLD,
+        rows("id v", (8, "x"), (8, "x"), (9, "y"), (9, "y")),
+        refusal="DUPLICATE_SOURCE_KEYS",
+        count=2,
+        refused_keys=(8, 9),
+    ),
+    Scenario(
+        "five repeated keys are shown",
+        OLD,
+        rows("id v", *((n // 2, "x") for n in range(14))),
+        refusal="DUPLICATE_SOURCE_KEYS",
+        count=7,
+        refused_keys=(0, 1, 2, 3, 4),
+    ),
+    Scenario(
+        "a missing target refuses repeated keys too",
+        None,
+        rows("id v", (8, "x"), (8, "y")),
+        strategy="insert",
+        refusal="DUPLICATE_SOURCE_KEYS",
+        count=1,
+        refused_keys=(8,),
+    ),
+    Scenario(
+        "every row of a repeated target key is updated",
+        rows("id v", (1, "a"), (2, "b"), (2, "b2")),
+        rows("id v", (2, "B")),
+        rows("id v", (1, "a"), (2, "B"), (2, "B")),
+        (0, 2, 0),
+    ),
+    Scenario(
+        "every row of a repeated target key is deleted",
+        rows("id v", (1, "a"), (2, "b"), (2, "b2")),
+        rows("id v", (2, "B")),
+        rows("id v", (1, "a"), (2, "B")),
+        (1, 0, 2),
+        strategy="delete_insert",
+    ),
+    Scenario(
+        "a NULL key in the source is refused",
+        OLD,
+        rows("id v", (None, "x"), (2, "y"), (None, "z")),
+        refusal="NULL_KEY_SOURCE",
+        column="id",
+        count=2,
+    ),
+    Scenario(
+        "a NULL key in the target is refused",
+        rows("id v", (1, "a"), (None, "b")),
+        NEW,
+        refusal="NULL_KEY_TARGET",
+        column="id",
+        count=1,
+    ),
+    Scenario(
+        "a NULL in one component is refused",
+        rows("id k v", (1, "x", "a")),
+        rows("id k v", (1, None, "b")),
+        keys=("id", "k"),
+        refusal="NULL_KEY_SOURCE",
+        column="k",
+        count=1,
+    ),
+    Scenario(
+        "composite keys compare component by component",
+        rows("a b v", ("x", "yz", 1), ("xy", "z", 2)),
+        rows("a b v", ("xy", "z", 20), ("x", "y", 30)),
+        rows("a b v", ("x", "yz", 1), ("xy", "z", 20), ("x", "y", 30)),
+        (1, 1, 0),
+        keys=("a", "b"),
+    ),
+    Scenario(
+        "a composite key of three types",
+        rows("a b c:date v", (1, "x", MOMENT.date(), 1.5)),
+        rows("a b c:date v", (1, "x", MOMENT.date(), 2.5), (2, "x", MOMENT.date(), 3.5)),
+        rows("a b c:date v", (1, "x", MOMENT.date(), 2.5), (2, "x", MOMENT.date(), 3.5)),
+        (1, 1, 0),
+        keys=("a", "b", "c"),
+    ),
+    Scenario(
+        "NaN keys match and so do both zeros",
+        rows("id:double v", (NAN, "a"), (-0.0, "b"), (1.0, "c")),
+        rows("id:double v", (NAN, "A"), (0.0, "B")),
+        rows("id:double v", (NAN, "A"), (0.0, "B"), (1.0, "c")),
+        (0, 2, 0),
+    ),
+    Scenario(
+        "two NaN of the source are one key twice",
+        OLD.slice(0, 0).append_column("f", pa.array([], pa.float64())),
+        rows("id v f:double", (1, "a", NAN), (2, "b", NAN)),
+        keys=("f",),
+        refusal="DUPLICATE_SOURCE_KEYS",
+        count=1,
+    ),
+    Scenario(
+        "int32 and int64 keys match by value",
+        rows("id:int32 v", (1, "a"), (2, "b")),
+        rows("id:int64 v", (2, "B"), (2**40, "C")),
+        rows("id:int64 v", (1, "a"), (2, "B"), (2**40, "C")),
+        (1, 1, 0),
+    ),
+    Scenario(
+        "a narrower source key matches by value",
+        rows("id:int64 v", (1, "a"), (2, "b")),
+        rows("id:int8 v", (2, "B")),
+        rows("id:int64 v", (1, "a"), (2, "B")),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "decimal keys of other scale match by value",
+        rows("id:dec18_6 v", ("1.5", "a"), ("2", "b")),
+        rows("id:dec9_2 v", ("1.50", "A")),
+        rows("id:dec18_6 v", ("1.5", "A"), ("2", "b")),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "microseconds and nanoseconds match by value",
+        rows("id:us v", (NAIVE, "a")),
+        rows("id:ns v", (NAIVE, "A")),
+        rows("id:ns v", (NAIVE, "A")),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "an integer against a text key is refused",
+        OLD,
+        rows("id v", ("2", "B")),
+        refusal="KEY_TYPE_MISMATCH",
+        column="id",
+    ),
+    Scenario(
+        "a key that the source lacks is refused",
+        OLD,
+        rows("v", ("x",)),
+        refusal="KEY_COLUMN_MISSING_SOURCE",
+        column="id",
+    ),
+    Scenario(
+        "a key that the target lacks is refused",
+        OLD,
+        rows("id k v", (1, 1, "x")),
+        keys=("k",),
+        refusal="KEY_COLUMN_MISSING_TARGET",
+        column="k",
+    ),
+    Scenario(
+        "a boolean and a binary key",
+        rows("id:bool b v", (True, b"x", 1), (False, b"x", 2)),
+        rows("id:bool b v", (True, b"x", 10)),
+        rows("id:bool b v", (True, b"x", 10), (False, b"x", 2)),
+        (0, 1, 0),
+        keys=("id", "b"),
+    ),
+    Scenario(
+        "text keys of any script, and the empty one",
+        rows("id v", ("", 1), ("ß", 2), ("👍", 3), ("a'b\"c", 4)),
+        rows("id v", ("", 10), ("👍", 30), ("a'b\"c", 40), ("ss", 5)),
+        rows("id v", ("", 10), ("ß", 2), ("👍", 30), ("a'b\"c", 40), ("ss", 5)),
+        (1, 3, 0),
+    ),
+)
+
+SCHEMAS = (
+    Scenario(
+        "an update keeps a column the target has never seen",
+        rows("id cost:dec9_2", (1, "1.00")),
+        rows("id cost:dec9_2 tag", (1, "2.00", "prod")),
+        rows("id cost:dec9_2 tag", (1, "2.00", "prod")),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "a column only in the source is NULL in old rows",
+        OLD,
+        rows("id v w", (2, "B", 7), (4, "D", 8)),
+        rows("id v w", (1, "a", None), (2, "B", 7), (3, "c", None), (4, "D", 8)),
+        (1, 1, 0),
+    ),
+    Scenario(
+        "without schema evolution a new column is refused",
+        OLD,
+        rows("id v w", (2, "B", 7)),
+        refusal="SCHEMA_INCOMPATIBLE",
+        column="w",
+        options={"schema_evolution": False},
+    ),
+    Scenario(
+        "without schema evolution a wider type is refused",
+        rows("id v:int32", (1, 1)),
+        rows("id v:int64", (1, 2)),
+        refusal="SCHEMA_INCOMPATIBLE",
+        column="v",
+        options={"schema_evolution": False},
+    ),
+    Scenario(
+        "a column only in the target keeps its value",
+        rows("id v w", (1, "a", 5), (2, "b", 6)),
+        rows("id v", (2, "B"), (4, "D")),
+        rows("id v w", (1, "a", 5), (2, "B", 6), (4, "D", None)),
+        (1, 1, 0),
+    ),
+    Scenario(
+        "a column only in the target is emptied when asked",
+        rows("id v w", (1, "a", 5), (2, "b", 6)),
+        rows("id v", (2, "B")),
+        rows("id v w", (1, "a", 5), (2, "B", None)),
+        (0, 1, 0),
+        options={"missing": "null"},
+    ),
+    Scenario(
+        "integers widen for the whole table",
+        rows("id v:int32", (1, 1), (2, 2)),
+        rows("id v:int64", (2, 2**40)),
+        rows("id v:int64", (1, 1), (2, 2**40)),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "a narrower source value fits",
+        rows("id v:int64", (1, 2**40)),
+        rows("id v:int32", (1, 7)),
+        rows("id v:int64", (1, 7)),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "float widens to double",
+        rows("id v:float", (1, 1.5), (2, 2.5)),
+        rows("id v:double", (2, 0.1)),
+        rows("id v:double", (1, 1.5), (2, 0.1)),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "decimals widen in precision and scale",
+        rows("id v:dec9_2", (1, "1.25"), (2, "1234567.89")),
+        rows("id v:dec18_6", (2, "0.000001")),
+        rows("id v", (1, "1.25"), (2, "0.000001"), types={"v": pa.decimal128(18, 6)}),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "decimals that no type holds are refused",
+        rows("id v:dec38_30", (1, "1.5")),
+        rows("id v:dec38_2", (1, "2.5")),
+        refusal="SCHEMA_INCOMPATIBLE",
+        column="v",
+    ),
+    Scenario(
+        "a time without zone against one with is refused",
+        rows("id t:us", (1, NAIVE)),
+        rows("id t:utc", (1, MOMENT)),
+        refusal="SCHEMA_INCOMPATIBLE",
+        column="t",
+    ),
+    Scenario(
+        "two zones are the same instants",
+        rows("id t:utc", (1, MOMENT), (2, MOMENT)),
+        rows("id t:berlin", (2, MOMENT)),
+        rows("id t:utc", (1, MOMENT), (2, MOMENT)),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "types that do not widen are refused with both",
+        rows("id v", (1, "a")),
+        rows("id v", (1, 5)),
+        refusal="SCHEMA_INCOMPATIBLE",
+        column="v",
+    ),
+    Scenario(
+        "names that differ in case are one column",
+        rows("Id Value", (1, "a"), (2, "b")),
+        rows("ID vALUE", (2, "B")),
+        rows("Id Value", (1, "a"), (2, "B")),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "two columns that differ only in case are refused",
+        OLD,
+        rows("id v V", (1, "x", "y")),
+        refusal="AMBIGUOUS_COLUMN_CASE",
+        column="v",
+    ),
+    Scenario(
+        "columns go by name and not by place",
+        rows("id v w", (1, "v1", "w1"), (2, "v2", "w2")),
+        rows("w id v", ("W2", 2, "V2"), ("W3", 3, "V3")),
+        rows("id v w", (1, "v1", "w1"), (2, "V2", "W2"), (3, "V3", "W3")),
+        (1, 1, 0),
+    ),
+    Scenario(
+        "a struct gains a field",
+        rows("id s v", (1, {"a": 1}, "x"), (2, {"a": 2}, "y"), types=_struct({"a": pa.int64()})),
+        rows("id s", (2, {"a": 20, "b": "n"}), types=_struct({"a": pa.int64(), "b": pa.string()})),
+        rows(
+            "id s v",
+            (1, {"a": 1, "b": None}, "x"),
+            (2, {"a": 20, "b": "n"}, "y"),
+            types=_struct({"a": pa.int64(), "b": pa.string()}),
+        ),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "a struct that lacks a field is NULL there",
+        rows(
+            "id s", (1, {"a": 1, "b": "x"}), (2, {"a": 2, "b": "y"}), types=_struct({"a": pa.int64(), "b": pa.string()})
+        ),
+        rows("id s", (2, {"b": "Y"}), types=_struct({"b": pa.string()})),
+        rows(
+            "id s",
+            (1, {"a": 1, "b": "x"}),
+            (2, {"a": None, "b": "Y"}),
+            types=_struct({"a": pa.int64(), "b": pa.string()}),
+        ),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "lists and maps travel whole",
+        rows("id l m", (1, [1, 2], [("k", "v")]), (2, None, []), types=NESTED),
+        rows("id l m", (2, [3], [("x", None)]), (3, [], None), types=NESTED),
+        rows("id l m", (1, [1, 2], [("k", "v")]), (2, [3], [("x", None)]), (3, [], None), types=NESTED),
+        (1, 1, 0),
+    ),
+    Scenario(
+        "columns named like helpers are the user's",
+        rows(HELPERS, (1, "a", "f", 1, "s", "t", 5)),
+        rows(HELPERS, (1, "b", "g", 2, "S", "T", 6), (2, "INSERT", "h", 3, "u", "w", 7)),
+        rows(HELPERS, (1, "b", "g", 2, "S", "T", 6), (2, "INSERT", "h", 3, "u", "w", 7)),
+        (1, 1, 0),
+    ),
+    Scenario(
+        "a key named like a helper",
+        rows("merge_action v", ("UPDATE", 1)),
+        rows("merge_action v", ("UPDATE", 2), ("INSERT", 3)),
+        rows("merge_action v", ("UPDATE", 2), ("INSERT", 3)),
+        (1, 1, 0),
+        keys=("merge_action",),
+    ),
+    Scenario(
+        "names with spaces, quotes and dots",
+        rows("id v", (1, "a")).rename_columns(['my "id"', "a.b 'c'"]),
+        rows("id v", (1, "b")).rename_columns(['my "id"', "a.b 'c'"]),
+        rows("id v", (1, "b")).rename_columns(['my "id"', "a.b 'c'"]),
+        (0, 1, 0),
+        keys=('my "id"',),
+    ),
+)
+
+DEDUPLICATION = (
+    Scenario(
+        "the highest in order wins",
+        OLD,
+        rows("id v n", (2, "x", 1), (2, "y", 3), (2, "z", 2)),
+        rows("id v n", (1, "a", None), (2, "y", 3), (3, "c", None)),
+        (0, 1, 0),
+        strategy="deduplicate",
+        options={"dedup_order_by": "n"},
+    ),
+    Scenario(
+        "several columns order, and NULL is lowest",
+        OLD,
+        rows("id v n m", (2, "x", None, 9), (2, "y", 3, None), (2, "z", 3, 1), (5, "w", None, None)),
+        rows("id v n m", (1, "a", None, None), (2, "z", 3, 1), (3, "c", None, None), (5, "w", None, None)),
+        (1, 1, 0),
+        strategy="deduplicate",
+        options={"dedup_order_by": ["n", "m"]},
+    ),
+    Scenario(
+        "NaN is highest in order",
+        OLD,
+        rows("id v n:double", (2, "x", 1.5), (2, "y", NAN)),
+        rows("id v n:double", (1, "a", None), (2, "y", NAN), (3, "c", None)),
+        (0, 1, 0),
+        strategy="deduplicate",
+        options={"dedup_order_by": "n"},
+    ),
+    Scenario(
+        "without an order identical rows count once",
+        OLD,
+        rows("id v", (2, "x"), (2, "x"), (5, "w")),
+        rows("id v", (1, "a"), (2, "x"), (3, "c"), (5, "w")),
+        (1, 1, 0),
+        strategy="deduplicate",
+    ),
+    Scenario(
+        "without an order rows that differ are refused",
+        OLD,
+        rows("id v", (2, "x"), (2, "y")),
+        strategy="deduplicate",
+        refusal="DUPLICATE_SOURCE_KEYS",
+        count=1,
+        refused_keys=(2,),
+    ),
+    Scenario(
+        "a tie of rows that differ is refused",
+        OLD,
+        rows("id v n", (2, "x", 3), (2, "y", 3), (2, "z", 1)),
+        strategy="deduplicate",
+        refusal="DUPLICATE_SOURCE_KEYS",
+        count=1,
+        refused_keys=(2,),
+        options={"dedup_order_by": "n"},
+    ),
+    Scenario(
+        "a tie of identical rows is none",
+        OLD,
+        rows("id v n", (2, "x", 3), (2, "x", 3), (2, "z", 1)),
+        rows("id v n", (1, "a", None), (2, "x", 3), (3, "c", None)),
+        (0, 1, 0),
+        strategy="deduplicate",
+        options={"dedup_order_by": "n"},
+    ),
+    Scenario(
+        "deduplicate with nested values",
+        rows("id l", (1, [1]), types={"l": pa.list_(pa.int64())}),
+        rows("id l", (1, [2]), (1, [2]), types={"l": pa.list_(pa.int64())}),
+        rows("id l", (1, [2]), types={"l": pa.list_(pa.int64())}),
+        (0, 1, 0),
+        strategy="deduplicate",
+    ),
+)
+
+PARTS = rows("id p v", (1, "01", "a"), (2, "02", "b"), (3, None, "c"), (4, "01", "d"))
+
+PARTITIONS = (
+    Scenario(
+        "partitions are kept and 01 stays text",
+        PARTS,
+        rows("id p v", (1, "01", "A"), (9, "03", "n")),
+        rows("id p v", (1, "01", "A"), (2, "02", "b"), (3, None, "c"), (4, "01", "d"), (9, "03", "n")),
+        (1, 1, 0),
+        partition_by=("p",),
+    ),
+    Scenario(
+        "a NULL partition is one too",
+        PARTS,
+        rows("id p v", (3, None, "C"), (9, None, "n")),
+        rows("id p v", (1, "01", "a"), (2, "02", "b"), (3, None, "C"), (4, "01", "d"), (9, None, "n")),
+        (1, 1, 0),
+        partition_by=("p",),
+    ),
+    Scenario(
+        "a changed partition value moves the row",
+        PARTS,
+        rows("id p v", (1, "02", "A"), (2, None, "B"), (3, "07", "C")),
+        rows("id p v", (1, "02", "A"), (2, None, "B"), (3, "07", "C"), (4, "01", "d")),
+        (0, 3, 0),
+        partition_by=("p",),
+    ),
+    Scenario(
+        "a partition column may be a key",
+        PARTS.slice(0, 2),
+        rows("id p v", (1, "01", "A"), (1, "02", "n")),
+        rows("id p v", (1, "01", "A"), (2, "02", "b"), (1, "02", "n")),
+        (1, 1, 0),
+        keys=("id", "p"),
+        partition_by=("p",),
+    ),
+    Scenario(
+        "a source without the partition column keeps it",
+        PARTS,
+        rows("id v", (1, "A"), (9, "n")),
+        rows("id p v", (1, "01", "A"), (2, "02", "b"), (3, None, "c"), (4, "01", "d"), (9, None, "n")),
+        (1, 1, 0),
+        partition_by=("p",),
+    ),
+    Scenario(
+        "a full_merge over partitions",
+        PARTS,
+        rows("id p v", (1, "02", "A"), (9, "01", "n")),
+        rows("id p v", (1, "02", "A"), (9, "01", "n")),
+        (1, 1, 3),
+        strategy="full_merge",
+        partition_by=("p",),
+    ),
+    Scenario(
+        "delete_insert over partitions",
+        PARTS,
+        rows("id p v", (1, "02", "A"), (3, "01", "n")),
+        rows("id p v", (1, "02", "A"), (2, "02", "b"), (3, "01", "n"), (4, "01", "d")),
+        (2, 0, 2),
+        strategy="delete_insert",
+        partition_by=("p",),
+    ),
+    Scenario(
+        "a new column and partitions",
+        PARTS,
+        rows("id p v w", (2, "02", "B", 5)),
+        rows("id p v w", (1, "01", "a", None), (2, "02", "B", 5), (3, None, "c", None), (4, "01", "d", None)),
+        (0, 1, 0),
+        partition_by=("p",),
+    ),
+)
+
+SCENARIOS = (*STRATEGIES, *MISSING_AND_EMPTY, *KEYS, *SCHEMAS, *DEDUPLICATION)

@@ -1,0 +1,115 @@
+"""The journal on a real object store: killed anywhere, old or new; a lease outlives its owner only so long."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import dying
+import pytest
+
+from lakebed.errors import TargetLocked
+from lakebed.model import DELIVERY
+from lakebed.storage import Storage, StorageSettings
+from lakebed.targets import lock
+from lakebed.targets.parquet import ParquetTarget
+from lakebed.testing.server import S3Server
+from lakebed.testing.target import OCTOBER, Loader, contents, rows
+
+pytestmark = pytest.mark.server
+
+PROGRAM = """
+import json, os, sys
+import dying
+from lakebed.storage import Storage, StorageSettings
+from lakebed.targets.parquet import ParquetTarget
+from lakebed.testing.target import OCTOBER, Loader, rows
+settings = StorageSettings(**json.loads(os.environ["SETTINGS"]))
+place, name = sys.argv[1:]
+def checkpoint(passed):
+    if passed.startswith(name):
+        os.kill(os.getpid(), 9)
+loader = Loader(ParquetTarget(place, Storage(settings), checkpoint=checkpoint), settings, ())
+loader.load(rows(OCTOBER, range(100, 103), delivery="new"), replacing=OCTOBER)
+"""
+
+
+def die_at(name: str, place: str, settings: StorageSettings) -> None:
+    environment = {
+        **os.environ,
+        "SETTINGS": json.dumps(settings.to_dict()),
+        "PYTHONPATH": str(Path(dying.__file__).parent),
+    }
+    done = subprocess.run([sys.executable, "-c", PROGRAM, place, name], env=environment, timeout=120, check=False)
+    assert done.returncode == -9
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ("synced", "old"),
+        ("recorded", "new"),
+        ("put ", "new"),
+        ("replaced", "new"),
+        ("delete ", "new"),
+        ("retired", "new"),
+    ],
+)
+def test_killed_on_s3(
+    step: str, expected: str, s3_server: S3Server, s3_bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "LEASE_SECONDS", 1.0)
+    storage = Storage(s3_server.settings)
+    place = f"{s3_bucket}/costs"
+    loader = Loader(ParquetTarget(place, storage), s3_server.settings, ())
+    prepared = loader.prepare(rows(OCTOBER, range(5), delivery="old"), rows_per_file=1)
+    loader.target.commit(prepared.state, prepared.staging, prepared.change)
+    die_at(step, place, s3_server.settings)
+    table = ParquetTarget(place, storage)
+    found = contents(table)
+    assert {row[DELIVERY] for row in found} == {expected}
+    assert len(found) == (5 if expected == "old" else 3)
+    # The lock of the dead is taken over, and the next commit goes through.
+    Loader(table, s3_server.settings, ()).load(rows(OCTOBER, [7]), replacing=OCTOBER)
+    assert [row["id"] for row in contents(table)] == [7]
+
+
+def test_a_lease_is_held_while_its_owner_lives(
+    s3_server: S3Server, s3_bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "LEASE_SECONDS", 3.0)
+    uri = f"{s3_bucket}/lock"
+    storage = Storage(s3_server.settings)
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock.exclusive(uri, storage):
+            entered.set()
+            leave.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert entered.wait(30)
+    with (
+        pytest.raises(TargetLocked, match=f"held by process {os.getpid()} on"),
+        lock.exclusive(uri, storage, wait_seconds=4),
+    ):
+        pass
+    leave.set()
+    holder.join()
+    with lock.exclusive(uri, storage, wait_seconds=4) as held:
+        held.confirm()
+    assert not storage.exists(uri)
+
+
+def test_a_lost_lease_is_noticed(s3_server: S3Server, s3_bucket: str) -> None:
+    uri = f"{s3_bucket}/lock"
+    storage = Storage(s3_server.settings)
+    with lock.exclusive(uri, storage) as held:
+        storage.put(uri, b'{"owner": "somebody else"}')
+        with pytest.raises(TargetLocked, match="somebody else"):
+            held.confirm()
+    # What is not ours is not ours to remove.
+    assert storage.exists(uri)

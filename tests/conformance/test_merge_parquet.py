@@ -1,0 +1,61 @@
+"""Every engine, merging into Parquet datasets."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+import pytest
+
+from lakebed.engines.duckdb.merge import DuckDBMerge
+from lakebed.targets.base import Target
+from lakebed.targets.parquet import ParquetTarget
+from lakebed.testing.merge import MergeConformance
+
+
+class IntoParquet(MergeConformance):
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self.folder = tmp_path / "data set"
+
+    def create(self, existing: pa.Table | None, partition_by: Sequence[str] = ()) -> Target:
+        if existing is not None and partition_by:
+            pads.write_dataset(
+                existing,
+                self.folder,
+                format="parquet",
+                partitioning=pads.partitioning(
+                    pa.schema([existing.schema.field(name) for name in partition_by]), flavor="hive"
+                ),
+            )
+        elif existing is not None:
+            self.folder.mkdir()
+            half = (existing.num_rows + 1) // 2
+            for number, part in enumerate([existing.slice(0, half), existing.slice(half)]):
+                pq.write_table(part, self.folder / f"part-{number}.parquet")
+        return ParquetTarget(str(self.folder))
+
+    def snapshot(self, target: Target) -> object:
+        return {
+            str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(self.folder.rglob("*"))
+            if path.is_file()
+        }
+
+
+class TestArrowIntoParquet(IntoParquet):
+    engine = "arrow"
+
+
+class TestDuckDBIntoParquet(IntoParquet):
+    engine = "duckdb"
+
+
+class TestDuckDBFallbackIntoParquet(IntoParquet):
+    engine = "duckdb"
+
+    def make_engine(self) -> DuckDBMerge:
+        return DuckDBMerge(use_merge=False, connection=duckdb.connect())
