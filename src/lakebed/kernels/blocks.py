@@ -51,7 +51,7 @@ class BlockReader:
         self._stream = stream
         self._key = key
         self._exact = exact
-        self._rest = stream.read(BLOCK_BYTES)
+        self._rest = stream.read(max(BLOCK_BYTES, len(_BOM)))
         if self._rest.startswith(_UTF16):
             raise SourceError(
                 f"{key}: the file is UTF-16, not UTF-8", remedy="Convert it first: iconv -f UTF-16 -t UTF-8."
