@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakebed.engines.arrow.checked import renamed
+from lakebed.engines.arrow.checked import check as check_table
 from lakebed.engines.arrow.merge import ArrowSource
 from lakebed.engines.duckdb import sql
 from lakebed.engines.duckdb.scratch import Scratch, private_connection, reach_object_store
@@ -67,6 +67,7 @@ class _Ready:
     keys: str
     number: str
     native: bool
+    schema: pa.Schema
 
     @property
     def spec(self) -> MergeSpec:
@@ -108,20 +109,15 @@ class DuckDBSource:
             return self._arrow.check(unified)
         self._arrow = None
         spec, scratch = unified.spec, self._scratch
-        rows = renamed(self._table, unified)
+        checked = check_table(self._table, unified)
         number = f"{sql.OWN} row"
         with failing(spec):
             # The rows stay where they are, in Arrow; DuckDB gets a view of them, and a table of their keys.
-            table = scratch.register("source", rows.append_column(number, counting(rows.num_rows)))
-            if spec.strategy == "deduplicate":
-                table = scratch.table("source", _deduplicated(table, number, unified))
+            rows = checked.table.append_column(number, counting(checked.table.num_rows))
+            table = scratch.register("source", rows)
             keys = scratch.table("keys", f"SELECT {sql.as_scratch_keys(spec.keys)}, {q(number)} FROM {q(table)}")
-        self._ready = _Ready(unified, table, keys, number, native)
-        self._refuse_null_and_repeated_keys(self._ready)
-        if spec.strategy == "deduplicate":
-            found = scratch.arrow(f"SELECT {', '.join(q(key) for key in spec.keys)} FROM {q(table)}")
-            return CheckedSource(found.num_rows, found)
-        return CheckedSource(rows.num_rows, rows.select(list(spec.keys)))
+        self._ready = _Ready(unified, table, keys, number, native, checked.table.schema)
+        return CheckedSource(checked.table.num_rows, checked.keys)
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
         if self._arrow is not None:
@@ -152,15 +148,13 @@ class DuckDBSource:
             return self._arrow.write_source(staging)
         ready = self._known()
         self._reach([staging.folder])
-        schema = Schema.of(ready.final[name] for name in ready.unified.delivered)
-        physical = pa.schema([self._renamed_field(ready, name) for name in schema.names])
         with failing(ready.spec):
             written = copy(
                 self._scratch,
                 f"SELECT * EXCLUDE ({q(ready.number)}) FROM {q(ready.table)}",
                 staging,
                 "source.parquet",
-                physical,
+                ready.schema,
                 "zstd",
                 {},
                 self._settings,
@@ -185,30 +179,6 @@ class DuckDBSource:
         )
         file, number = f"CAST(NULL AS VARCHAR) AS {q(sql.FILE)}", f"CAST(NULL AS BIGINT) AS {q(ready.number)}"
         return self._scratch.table("matched", f"SELECT {file}, {keys}, {number} LIMIT 0")
-
-    def _renamed_field(self, ready: _Ready, name: str) -> pa.Field:
-        return renamed(self._table.slice(0, 0), ready.unified).schema.field(name)
-
-    def _refuse_null_and_repeated_keys(self, ready: _Ready) -> None:
-        spec, table = ready.spec, q(ready.keys)
-        own = sql.scratch_keys(spec.keys)
-        counts = ", ".join(f"count(*) - count({q(key)})" for key in own)
-        (row,) = self._scratch.rows(f"SELECT {counts} FROM {table}")
-        for key, count in zip(spec.keys, row, strict=True):
-            if count:
-                raise refusals.null_key(spec, side="source", column=key, count=int(str(count)))
-        if spec.keys_may_repeat:
-            return
-        keys = ", ".join(q(key) for key in own)
-        repeated = (
-            f"SELECT {keys}, min({q(ready.number)}) AS {q(ready.number)} FROM {table} "
-            f"GROUP BY {keys} HAVING count(*) > 1"
-        )
-        if several := self._scratch.number(f"SELECT count(*) FROM ({repeated})"):
-            shown = self._scratch.rows(
-                f"SELECT {keys} FROM ({repeated}) ORDER BY {q(ready.number)} LIMIT {refusals.SHOWN_KEYS}"
-            )
-            raise refusals.duplicate_keys(spec, count=several, keys=shown)
 
     def _target_keys(self, ready: _Ready, files: Sequence[DataFile], in_path: Sequence[str]) -> str:
         """The keys of the candidate files, in the table's types, each with its file."""
@@ -502,19 +472,6 @@ def failing(spec: MergeSpec, files: Sequence[DataFile] = ()) -> Iterator[None]:
             key_columns=spec.keys,
             operation="merge",
         ) from error
-
-
-def _deduplicated(view: str, number: str, unified: Unified) -> str:
-    """Of each key the highest rows, equal ones once; rows that tie and differ remain, to be refused."""
-    spec = unified.spec
-    columns = ", ".join(q(name) for name in unified.delivered)
-    keys = ", ".join(q(key) for key in spec.keys)
-    best = ""
-    if spec.dedup_order_by:
-        order = ", ".join(f"{q(name)} DESC NULLS LAST" for name in spec.dedup_order_by)
-        best = f" QUALIFY rank() OVER (PARTITION BY {keys} ORDER BY {order}) = 1"
-    leaders = f"SELECT {columns}, {q(number)} FROM {q(view)}{best}"
-    return f"SELECT {columns}, min({q(number)}) AS {q(number)} FROM ({leaders}) GROUP BY {columns}"
 
 
 def _left_to_arrow(unified: Unified) -> str | None:
