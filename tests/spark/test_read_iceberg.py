@@ -1,30 +1,25 @@
 """`lakebed.read(..., spark=)` on Iceberg: without jars, equal to every other reader, pruned where it can be."""
 
-import sys
 from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.unit.iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open_table, rows_of
 
 import lakebed
-from lakebed.config import load_settings
-from lakebed.engines.spark.session import open_session
+from lakebed.engines.spark.session import Session
 from lakebed.model import Slice
 from lakebed.testing.server import S3Server
 from lakebed.testing.strangers import attach_rest, duckdb_with_iceberg
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-from iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open_table, rows_of
-
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    # The session of this process, whoever started it first; it ends with the process.
-    return open_session(load_settings({"master": "local[2]"})).spark
+@pytest.fixture
+def spark(spark_local: Session) -> SparkSession:
+    return spark_local.spark
 
 
 def collected(frame: DataFrame) -> list[dict[str, object]]:
