@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal, TypeAlias
 
-from lakebed.config import load_settings
+from lakebed.config import Settings, load_settings
 from lakebed.engines.merge import CheckedSource, Matches, MergeEngine, MergeJob, MergeSource
 from lakebed.errors import (
     ConcurrentModification,
@@ -72,9 +72,10 @@ def merge(
         dedup_order_by=dedup_order_by,
         partition_columns=partition_columns,
     )
-    storage = storage or Storage(load_settings().storage.settings())
+    settings = load_settings({"workdir": os.fspath(workdir)} if workdir is not None else None)
+    storage = storage or Storage(settings.storage.settings())
     chosen = choose_engine(engine, source, use_merge)
-    table = _open(target, workdir, storage)
+    table = _open(target, settings, storage)
     with chosen.open(source, storage.settings.to_dict()) as rows:
         run = _Run(spec, rows, table, storage, dry_run=dry_run)
         for attempt in range(1, ATTEMPTS + 1):
@@ -303,10 +304,9 @@ def _properties(plan: MergePlan) -> dict[str, str]:
     }
 
 
-def _open(target: str | os.PathLike[str] | Target, workdir: str | os.PathLike[str] | None, storage: Storage) -> Target:
+def _open(target: str | os.PathLike[str] | Target, settings: Settings, storage: Storage) -> Target:
     if not isinstance(target, str | os.PathLike):
         return target
-    settings = load_settings({"workdir": None if workdir is None else os.fspath(workdir)})
     address = Address.parse(os.fspath(target), bare_path=True)
     return open_target(address, workdir=settings.workdir_path, storage=storage, catalogs=settings.catalog)
 

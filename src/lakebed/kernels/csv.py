@@ -1,9 +1,11 @@
 """CSV to typed Arrow tables, block by block; what does not parse is told with line, column and value.
 
 An empty field is NULL, quoted or not, as with DuckDB's reader: some writers quote every field, so quotes mean nothing.
-Everything else is kept as it stands: leading zeros, blanks, the word NULL.
+Everything else is kept as it stands: leading zeros, blanks. The word NULL is text in a column of text; in any
+other it is NULL, and counted.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -61,6 +63,7 @@ class CsvReader:
         header = self._blocks.header or []
         self.empty = self._blocks.header is None
         names, self.missing = match_header(header, columns, file=key) if header else ([], ())
+        self.null_words: Counter[str] = Counter()
         self._columns = [Column(original, name, types[name]) for original, name in zip(header, names, strict=True)]
 
     def __iter__(self) -> Iterator[Batch]:
@@ -81,7 +84,9 @@ class CsvReader:
         values: list[pa.ChunkedArray] = []
         bad: dict[int, tuple[Column, str]] = {}
         for column, read in zip(self._columns, table.columns, strict=True):
-            found, faults = checked(typed(read, exact_type(column.wanted)), column.wanted)
+            parsed = typed(read, exact_type(column.wanted))
+            self.null_words[column.original] += parsed.null_words
+            found, faults = checked(parsed, column.wanted)
             values.append(found)
             for row, expected in faults.items():
                 bad.setdefault(row, (column, expected))
