@@ -11,6 +11,7 @@ from lakebed.deciding import Decision, decide
 from lakebed.engines.base import Engine
 from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, SourceError
 from lakebed.holding import held, what_it_says
+from lakebed.housekeeping import sweep_orphan
 from lakebed.incoming import NamingChoice
 from lakebed.loading import Loader
 from lakebed.model import Delivery
@@ -172,7 +173,11 @@ class Run:
 
     def _target(self, address: Address) -> Target:
         if address not in self._targets:
-            self._targets[address] = self._workspace.target(address)
+            target = self._workspace.target(address)
+            for orphan in self._ledger.orphans():
+                if orphan.table == target.address:
+                    sweep_orphan(orphan, target, self._ledger, self._workspace.storage)
+            self._targets[address] = target
         return self._targets[address]
 
     def _skipped(self, delivery: Delivery, target: Target, decision: Decision) -> DeliveryReport:
