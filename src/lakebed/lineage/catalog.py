@@ -97,6 +97,9 @@ class Catalog:
             yield key
             return
         yield key
+        if key[0].lower() == "global_temp":
+            # Spark's schema of global temporary views
+            yield key[1:]
         if len(key) == 2:
             if catalog:
                 yield catalog + key

@@ -161,6 +161,10 @@ def _rewritten(tokens: list[Token]) -> list[Token]:
     # BEGIN before the first statement of a block
     if len(tokens) > 1 and tokens[0].token_type is TokenType.BEGIN and tokens[1].text.upper() in _STATEMENT_WORDS:
         return tokens[1:]
+    deep = next((i for i, token in enumerate(tokens[:12]) if token.text.upper() == "DEEP"), None)
+    if deep is not None and deep + 1 < len(tokens) and tokens[deep + 1].text.upper() == "CLONE":
+        # Databricks' DEEP CLONE: a clone is deep unless it says otherwise
+        return [*tokens[:deep], *tokens[deep + 1 :]]
     if len(tokens) > 3 and tokens[-1].text.upper() == "OPTION" and tokens[-2].text.upper() == "CHECK":
         # CREATE VIEW ... WITH [CASCADED | LOCAL] CHECK OPTION says what may be written through the view
         for place in (-3, -4):

@@ -10,6 +10,7 @@ from lakebed.lineage.relations import NO_REFS, AllOf, Derived, OneOf, Refs, Rela
 from lakebed.lineage.scope import Cte, Scope
 from lakebed.lineage.sources import add_from, add_join, add_lateral_view, read_cte, source_of, values_relation
 from lakebed.lineage.stars import Expansion, Item, expand, selected_columns
+from lakebed.lineage.types import struct_fields
 
 # Clauses whose columns carry no value, looked up only to find names that do not exist.
 _CHECKED = ("group", "order", "sort", "cluster", "distribute", "limit", "offset", "fetch", "hint")
@@ -400,6 +401,8 @@ def _many(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
         return expand(node.args["this"], node.args.get("table"), scope, ctx, node)
     if isinstance(node, exp.Columns | exp.Like | exp.ILike):
         return selected_columns(node, scope, ctx)
+    if isinstance(node, exp.Aliases) and isinstance(node.args["this"], exp.Stack):
+        return _stack(node.args["this"], node.args.get("expressions") or [], scope, ctx)
     if isinstance(node, exp.Aliases):
         own = refs_of(node.args["this"], scope, ctx)
         positions = isinstance(node.args["this"], exp.Posexplode | exp.PosexplodeOuter)
@@ -417,8 +420,41 @@ def _many(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
         if isinstance(node, exp.Explode | exp.ExplodeOuter):
             return Expansion([Item("col", "col", refs_of(node, scope, ctx))], None)
         if isinstance(node, exp.Inline):
-            return Expansion([], Derived(refs_of(node, scope, ctx)))
+            return _inline(node, scope, ctx)
     return None
+
+
+def _stack(stack: exp.Expr, names: list[exp.Expr], scope: Scope, ctx: Context) -> Expansion:
+    """stack(2, 'a', a, 'b', b) AS (k, v): values go to the columns in turn."""
+    values = stack.args.get("expressions") or []
+    width = max(1, len(names))
+    items = []
+    for place, name in enumerate(names):
+        refs = union(refs_of(value, scope, ctx) for value in values[place::width])
+        items.append(Item(ctx.spelling_of(name), ctx.key_of(name), refs))
+    return Expansion(items, None)
+
+
+def _inline(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
+    """inline(array of structs): one column for each field, which only the column's type can tell."""
+    own = refs_of(node, scope, ctx)
+    argument = node.args["this"]
+    if isinstance(argument, exp.Column) and isinstance(argument.args["this"], exp.Identifier):
+        key = ctx.key_of(argument.args["this"])
+        for relation in scope.relations:
+            fields = struct_fields((relation.types or {}).get(key, ""), ctx.dialect.parser)
+            if fields:
+                return Expansion([Item(field, ctx.column_key(field, False), own) for field in fields], None)
+    ctx.stars.append("none")
+    ctx.issue_once(
+        "APPROXIMATE_LINEAGE",
+        "warning",
+        "inline",
+        "the fields that inline() gives are not known",
+        "Give the column's type in the imported schema, with its fields.",
+        node,
+    )
+    return Expansion([], Derived(own))
 
 
 def _relation_of(expansions: list[Expansion]) -> Relation:
@@ -445,15 +481,10 @@ def _match_recognize(match: exp.Expr, relation: Relation, scope: Scope, ctx: Con
 
 
 def _returning(node: exp.Expr, env: Env, ctx: Context) -> Relation:
-    """A statement that writes inside of WITH: what RETURNING gives can be read."""
-    ctx.issue_once(
-        "UNSUPPORTED_SYNTAX",
-        "warning",
-        "dml in with",
-        f"the {type(node).__name__.upper()} inside of WITH is not followed; only what it returns is",
-        "Put it into a statement of its own to see what it writes.",
-        node,
-    )
+    """A statement that writes inside of WITH: it has lineage of its own, and what RETURNING gives can be read."""
+    inner = ctx.inside(env)
+    ctx.nested += [*ctx.statement(node, inner), *inner.nested]
+    ctx.issues += inner.issues
     scope = Scope(None, env)
     target = node.args.get("this")
     if isinstance(target, exp.Schema):

@@ -15,7 +15,7 @@ from lakebed.lineage.statements.update import add_target
 
 def delete(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """DELETE FROM t [USING s] WHERE ..., and `DELETE t FROM tab AS t JOIN s ...`."""
-    env, _ = with_ctes(node, {}, ctx)
+    env, _ = with_ctes(node, ctx.env, ctx)
     scope = Scope(None, env)
     table = node.args.get("this")
     if not isinstance(table, exp.Table):

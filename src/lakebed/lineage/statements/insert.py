@@ -15,17 +15,17 @@ from lakebed.lineage.statements.update import assigned
 
 def insert(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """Rows of a query or of VALUES into one table."""
-    env, _ = with_ctes(node, {}, ctx)
+    env, _ = with_ctes(node, ctx.env, ctx)
     return _insert(node, env, ctx, None)
 
 
 def multiple(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """Hive's `FROM s INSERT ... INSERT ...` and Snowflake's INSERT ALL: one result for each target."""
-    env, _ = with_ctes(node, {}, ctx)
+    env, _ = with_ctes(node, ctx.env, ctx)
     source = node.args["source"]
     results: list[StatementLineage] = []
     for item in node.args.get("expressions") or []:
-        inner = Context(ctx.catalog, ctx.index, ctx.span, ctx.offset, ctx.query)
+        inner = ctx.inside(env)
         if isinstance(item, exp.ConditionalInsert):
             results += _conditional(item, source, env, inner)
         else:

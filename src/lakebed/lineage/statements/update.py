@@ -14,7 +14,7 @@ from lakebed.lineage.statements.result import Target, Written, lineage, target_u
 
 def update(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """Columns of one table from expressions over it and over others."""
-    env, _ = with_ctes(node, {}, ctx)
+    env, _ = with_ctes(node, ctx.env, ctx)
     table = node.args["this"]
     scope = Scope(None, env)
     aliased = _aliased_table(node, table, ctx)
