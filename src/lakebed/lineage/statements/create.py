@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
+from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.model import StatementLineage, TableUse
-from lakebed.lineage.query import with_ctes
 from lakebed.lineage.relations import Refs, Relation
 from lakebed.lineage.scope import Scope, Source
 from lakebed.lineage.sources import derived

@@ -3,9 +3,9 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
+from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate
 from lakebed.lineage.model import StatementLineage
-from lakebed.lineage.query import with_ctes
 from lakebed.lineage.scope import Scope
 from lakebed.lineage.sources import add_from, add_join
 from lakebed.lineage.statements.result import Target, lineage, target_use

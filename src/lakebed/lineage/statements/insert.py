@@ -3,9 +3,10 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context, Env
+from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate, refs_of
 from lakebed.lineage.model import StatementLineage, TableUse
-from lakebed.lineage.query import select_from, with_ctes
+from lakebed.lineage.query import select_from
 from lakebed.lineage.relations import NO_REFS, Refs, Relation, union
 from lakebed.lineage.scope import Scope, Source
 from lakebed.lineage.statements.result import Target, Written, lineage, target_use

@@ -3,9 +3,9 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import HINT_SCHEMA, Context
+from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate, refs_of
 from lakebed.lineage.model import StatementLineage
-from lakebed.lineage.query import with_ctes
 from lakebed.lineage.relations import NO_REFS, Refs, Relation, UnknownTable, doubtful
 from lakebed.lineage.scope import Scope, Source
 from lakebed.lineage.sources import source_of
