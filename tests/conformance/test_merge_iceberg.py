@@ -1,12 +1,12 @@
 """Every engine, merging into Iceberg tables: affected files only, in one snapshot with the schema change."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from tests.unit.iceberg_tables import load, open_table, plan, rows_of, write
 
 from lakebed.merging import merge
 from lakebed.schema.arrow import from_arrow_schema
@@ -16,9 +16,6 @@ from lakebed.targets.iceberg_catalog import CatalogSettings
 from lakebed.testing.merge import MergeConformance
 from lakebed.testing.server import S3Server
 from lakebed.testing.strangers import attach_rest, duckdb_with_iceberg
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-from iceberg_tables import load, open_table, plan, rows_of, write
 
 
 def fill(target: IcebergTarget, rows: pa.Table, partition_by: Sequence[str]) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from iceberg_tables import load, open_table, plan, rows_of, write
 from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.types import LongType, NestedField, StringType
+from tests.unit.iceberg_tables import load, open_table, plan, rows_of, write
 
 from lakebed.errors import (
     AmbiguousColumnCase,

@@ -4,6 +4,7 @@ import shutil
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import cached_property
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
 from lakebed.storage import Storage, is_local, local_path
+from lakebed.targets import iceberg_maintenance as maintenance
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
 from lakebed.targets.iceberg_catalog import CatalogSettings
 from lakebed.targets.iceberg_commit import OutcomeUnknown, answering, commit, landed, write_snapshot
@@ -33,6 +35,7 @@ from lakebed.targets.iceberg_settle import settle
 from lakebed.targets.iceberg_slices import affected
 from lakebed.targets.iceberg_state import ABSENT, absent, by_uri, require_writable, table_state, version
 from lakebed.targets.scan import ScanPlan
+from lakebed.targets.snapshots import Expired, SnapshotRecord
 from lakebed.targets.sums import no_totals
 
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
@@ -220,3 +223,21 @@ class IcebergTarget:
     def scan_plan(self) -> ScanPlan:
         """The table's files for engines that read them themselves."""
         return scan_plan(self.existing_table())
+
+    def snapshots(self) -> tuple[SnapshotRecord, ...]:
+        """Every snapshot that is not expired, the oldest first."""
+        table = self.table()
+        return () if table is None else maintenance.snapshots(table)
+
+    def roll_back(self, snapshot: int) -> None:
+        """Makes an earlier snapshot the current one; the schema stays as wide as it is."""
+        maintenance.roll_back(self.existing_table(), snapshot)
+
+    def expire(self, before: datetime, *, dry_run: bool = False) -> Expired:
+        """Forgets snapshots older than this and removes the files that only they held."""
+        return maintenance.expire(self.existing_table(), before, dry_run=dry_run)
+
+    def named_files(self) -> set[str]:
+        """Every file that some snapshot names."""
+        table = self.table()
+        return set() if table is None else maintenance.live_files(table)
