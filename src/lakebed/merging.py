@@ -17,18 +17,18 @@ from lakebed.errors import (
     SchemaError,
     UnsupportedType,
 )
-from lakebed.merge import refusals
-from lakebed.merge.plan import MergePlan, plan_merge
-from lakebed.merge.prune import prune
-from lakebed.merge.result import MergeResult, check_balance
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified, unify
+from lakebed.merge_core import refusals
+from lakebed.merge_core.plan import MergePlan, plan_merge
+from lakebed.merge_core.prune import prune
+from lakebed.merge_core.result import MergeResult, check_balance
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.types import Schema, fold
 from lakebed.storage import Storage
 from lakebed.targets.address import Address, open_target
-from lakebed.targets.base import Change, MergesRows, RowMerge, TableState, Target
+from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.files import with_bounds
 
 log = logging.getLogger(__name__)
@@ -144,6 +144,8 @@ class _Run:
         return self._commit(state, plan)
 
     def _state(self) -> TableState:
+        if isinstance(self.target, Settles) and not self.dry_run and self.target.settle():
+            log.info("files of %s that other writers had covered were written anew first", self.target.address)
         try:
             return self.target.state()
         except SchemaError as error:
@@ -306,7 +308,7 @@ def _open(target: str | os.PathLike[str] | Target, settings: Settings, storage: 
     if not isinstance(target, str | os.PathLike):
         return target
     address = Address.parse(os.fspath(target), bare_path=True)
-    return open_target(address, workdir=settings.workdir_path, storage=storage)
+    return open_target(address, workdir=settings.workdir_path, storage=storage, catalogs=settings.catalog)
 
 
 def _is_spark(source: object) -> bool:

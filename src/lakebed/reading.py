@@ -61,7 +61,7 @@ def frame(
         rows = target.read(columns)
         table = rows if isinstance(rows, pa.Table) else rows.to_table()
         return spark.createDataFrame(table)
-    from lakebed.engines.spark.frames import frame as planned_frame
+    from lakebed.engines.spark.scan import frame as planned_frame
 
     return planned_frame(spark, _selected(_plan(target), columns), storage.to_dict())
 

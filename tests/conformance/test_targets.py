@@ -6,10 +6,11 @@ import pytest
 
 from lakebed.model import PERIOD
 from lakebed.storage import Storage
+from lakebed.targets.address import open_target
 from lakebed.targets.duckdb import DuckDBTarget
 from lakebed.targets.parquet import ParquetTarget
 from lakebed.testing.server import S3Server
-from lakebed.testing.target import OpenTable, TargetSuite
+from lakebed.testing.target import OCTOBER, Loader, OpenTable, TargetSuite, contents, rows
 
 
 class TestParquet(TargetSuite):
@@ -36,3 +37,15 @@ class TestDuckDB(TargetSuite):
     @pytest.fixture
     def table(self, tmp_path: Path) -> OpenTable:
         return lambda: DuckDBTarget(str(tmp_path / "costs [1].duckdb"), "select")
+
+
+@pytest.mark.server
+def test_duckdb_takes_files_that_workers_staged_elsewhere(tmp_path: Path, s3_server: S3Server, s3_bucket: str) -> None:
+    storage = Storage(s3_server.settings)
+    address = f"duckdb:{tmp_path}/lake.duckdb#costs"
+    target = open_target(address, workdir=tmp_path, storage=storage, staging=f"{s3_bucket}/staging")
+    loader = Loader(target, s3_server.settings, ())
+    loader.load(rows(OCTOBER, [1, 2]))
+    loader.load(rows(OCTOBER, [3]), replacing=OCTOBER)
+    assert contents(target) == rows(OCTOBER, [3])
+    assert list(storage.list(f"{s3_bucket}/staging")) == []

@@ -151,6 +151,47 @@ def test_several_reports_and_payers_under_one_prefix(tmp_path: Path) -> None:
     assert "daily 2026-09 of 000000000001" in nothing.warnings[0]
 
 
+@pytest.mark.parametrize("packing", ["gzip", "parquet"])
+def test_one_export_name_of_two_payers_is_two_reports(tmp_path: Path, packing: str) -> None:
+    # The layout of central buckets: cur2/<payer>/<export>/..., and manifests that do not name the payer.
+    payers = ("000000000001", "000000000002")
+    for payer in payers:
+        spec = SampleSpec(kind="cur2", payer=payer, prefix=f"cur2/{payer}", packing=packing)  # type: ignore[arg-type]
+        make_sample(tmp_path, months=1, rows=8, spec=spec)
+    for path in tmp_path.rglob("*-Manifest.json"):
+        facts = json.loads(path.read_text())
+        del facts["accountId"], facts["exportArn"]
+        path.write_text(json.dumps(facts))
+    discovered = found(tmp_path)
+    assert sorted(each.slice.payer for each in discovered.deliveries) == list(payers)
+    assert sorted(each.slice.payer for each in discovered.superseded) == list(payers)
+    assert discovered.warnings == ()
+    assert [each.slice.payer for each in found(tmp_path, payer=payers[1]).deliveries] == [payers[1]]
+
+
+def test_one_delivery_mirrored_twice_is_one(tmp_path: Path) -> None:
+    truth = make_sample(tmp_path / "one", months=1, rows=8, spec=SampleSpec(kind="cur2"))
+    for path in tmp_path.rglob("*-Manifest.json"):
+        facts = json.loads(path.read_text())
+        del facts["accountId"], facts["exportArn"]
+        path.write_text(json.dumps(facts))
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    discovered = found(tmp_path)
+    assert [each.id for each in discovered.deliveries] == [truth.current[0].delivery]
+    assert [each.id for each in discovered.superseded] == [truth.deliveries[0].delivery]
+
+
+def test_one_report_in_two_folders_is_said_aloud(tmp_path: Path) -> None:
+    for prefix in ("a", "b"):
+        make_sample(tmp_path, months=1, rows=4, columns=80, spec=SampleSpec(prefix=prefix, seed=2, ids="uuid"))
+    shutil.rmtree(tmp_path / "b")
+    assert found(tmp_path).warnings == ()
+    truth = make_sample(tmp_path, months=1, rows=4, columns=80, spec=SampleSpec(prefix="b", seed=3, ids="uuid"))
+    (warning,) = found(tmp_path).warnings
+    assert "lies in 2 folders" in warning
+    assert truth.current
+
+
 def test_a_wrong_period_is_wrong_usage() -> None:
     for wrong in ("2026-13", "2026", "202610", "2026-10-01"):
         with pytest.raises(ConfigError, match="not a month"):

@@ -42,6 +42,18 @@ def test_an_empty_field_is_null_quoted_or_not_and_nothing_else_is(tmp_path: Path
     assert column(table, "at")[:2] == [None, None]
 
 
+def test_the_word_null_is_text_in_text_and_a_counted_null_elsewhere(tmp_path: Path) -> None:
+    data = 'text,cost,at\nNULL,NULL,2026-10-01T00:00:00Z\nx,1.5,NULL\ny,"NULL",\n'
+    facts, table = run(tmp_path, data, [("text", TEXT), ("cost", EXACT), ("at", MOMENT)])
+    assert column(table, "text") == ["NULL", "x", "y"]
+    assert column(table, "cost") == [None, Decimal("1.5"), None]
+    assert column(table, "at")[1:] == [None, None]
+    assert [said.partition(": ")[2] for said in facts.warnings] == [
+        "column cost: the word NULL stands for no value (2 rows)",
+        "column at: the word NULL stands for no value (1 rows)",
+    ]
+
+
 def test_text_stays_as_it_stands(tmp_path: Path) -> None:
     tag = "x" * 250
     _, table = run(tmp_path, f"a,b\n000123,{tag}\n 1 ,\u00e4\u4e2d\n", [("a", TEXT), ("b", TEXT)])

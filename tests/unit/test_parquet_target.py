@@ -1,5 +1,6 @@
 """Parquet datasets that others made, and what plain folders can hold."""
 
+import threading
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
@@ -261,3 +262,83 @@ def test_footers_are_kept_for_the_next_process_and_never_trusted_blindly(
     assert set(read) == {str(changed)}
     (tmp_path / ".t.txn/footers.json").write_bytes(b"damaged")
     assert ParquetTarget(place).state().rows == 6
+
+
+def test_links_lead_to_one_journal(tmp_path: Path) -> None:
+    real, link = tmp_path / "disk/real", tmp_path / "link"
+    real.mkdir(parents=True)
+    link.symlink_to(real)
+    through = ParquetTarget(str(link))
+    Loader(through, StorageSettings(), ()).load(rows(OCTOBER, [1]))
+    assert through.address == f"parquet:{link}"
+    assert (tmp_path / "disk/.real.txn/commit.json").exists()
+    assert ParquetTarget(str(real)).state() == through.state()
+
+
+@pytest.mark.parametrize("place", ["/", "s3://bucket", "s3://bucket/"])
+def test_a_place_with_nothing_beside_it_is_refused(place: str) -> None:
+    with pytest.raises(TargetError, match="beside"):
+        ParquetTarget(place)
+
+
+def test_a_commit_that_has_happened_cannot_be_abandoned(tmp_path: Path) -> None:
+    def stop(name: str) -> None:
+        if name == "recorded":
+            raise OSError("the power went off")
+
+    target = ParquetTarget(str(tmp_path / "t"), checkpoint=stop)
+    prepared = Loader(target, StorageSettings(), ()).prepare(rows(OCTOBER, [1]))
+    with pytest.raises(OSError, match="power"):
+        target.commit(prepared.state, prepared.staging, prepared.change)
+    target.abandon(prepared.staging)
+    assert contents(ParquetTarget(str(tmp_path / "t"))) == rows(OCTOBER, [1])
+
+
+def test_damage_of_an_interrupted_commit_is_said(tmp_path: Path) -> None:
+    def stop(name: str) -> None:
+        if name == "recorded":
+            raise OSError("the power went off")
+
+    target = ParquetTarget(str(tmp_path / "t"), checkpoint=stop)
+    prepared = Loader(target, StorageSettings(), ()).prepare(rows(OCTOBER, [1]))
+    with pytest.raises(OSError, match="power"):
+        target.commit(prepared.state, prepared.staging, prepared.change)
+    staged = Path(prepared.staging.folder) / prepared.change.add[0].path
+    content = staged.read_bytes()
+    staged.write_bytes(content[:-1] + b"?")
+    with pytest.raises(TargetError, match="not what was committed"):
+        ParquetTarget(str(tmp_path / "t")).state()
+    staged.unlink()
+    with pytest.raises(TargetError, match="neither staged nor in place"):
+        ParquetTarget(str(tmp_path / "t")).state()
+    staged.write_bytes(content)
+    assert ParquetTarget(str(tmp_path / "t")).state().rows == 1
+
+
+def test_sums_are_of_one_state_while_others_commit(tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    allowed = {10: sum(range(10)), 12: sum(range(100, 112))}
+    states = [rows(OCTOBER, range(10)), rows(OCTOBER, range(100, 112))]
+    loader = Loader(ParquetTarget(place), StorageSettings(), ())
+
+    def commit(number: int) -> None:
+        prepared = loader.prepare(states[number % 2], replacing=OCTOBER, rows_per_file=1)
+        loader.target.commit(prepared.state, prepared.staging, prepared.change)
+
+    commit(0)
+    done = threading.Event()
+
+    def keep_committing() -> None:
+        for number in range(1, 12):
+            commit(number)
+        done.set()
+
+    writer = threading.Thread(target=keep_committing)
+    writer.start()
+    seen = set()
+    while not done.is_set():
+        totals = ParquetTarget(place).totals(OCTOBER, ["id"])
+        assert totals.sums["id"] == allowed[totals.rows]
+        seen.add(totals.rows)
+    writer.join()
+    assert seen

@@ -1,6 +1,6 @@
 """One source file in, Parquet files and facts out: the task that a worker runs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 
 import pyarrow as pa
@@ -86,11 +86,19 @@ class _Task:
                     self._warnings.append(f"{self._source.key}: the file is empty, without even a header")
                 self._warn_missing(reader.missing)
                 yield from reader
+                self._warn_null_words(reader.null_words)
 
     def _warn_missing(self, missing: Sequence[str]) -> None:
         if missing:
             shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
             self._warnings.append(f"{self._source.key}: {len(missing)} columns are missing and loaded as NULL: {shown}")
+
+    def _warn_null_words(self, counts: Mapping[str, int]) -> None:
+        for column, count in counts.items():
+            if count:
+                self._warnings.append(
+                    f"{self._source.key}: column {column}: the word NULL stands for no value ({count} rows)"
+                )
 
     def _shaped(self, batch: Batch) -> pa.Table:
         """The rows in the columns of the table: rounded, cast, padded."""

@@ -1,9 +1,12 @@
 """CSV to typed Arrow tables, block by block; what does not parse is told with line, column and value.
 
 An empty field is NULL, quoted or not, as with DuckDB's reader: some writers quote every field, so quotes mean nothing.
-Everything else is kept as it stands: leading zeros, blanks, the word NULL.
+Everything else is kept as it stands: leading zeros, blanks. The word NULL is text in a column of text; in any
+other it is NULL, and counted.
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -16,6 +19,8 @@ from lakebed.kernels.blocks import Block, BlockReader, Misaligned, records
 from lakebed.kernels.header import match_header
 from lakebed.kernels.job import Rejected
 from lakebed.kernels.values import checked, exact_type, typed
+
+_HOLDS_MORE_THAN_LINE_ENDS = re.compile(rb"[^\r\n]").search
 
 
 @dataclass(frozen=True)
@@ -61,11 +66,12 @@ class CsvReader:
         header = self._blocks.header or []
         self.empty = self._blocks.header is None
         names, self.missing = match_header(header, columns, file=key) if header else ([], ())
+        self.null_words: Counter[str] = Counter()
         self._columns = [Column(original, name, types[name]) for original, name in zip(header, names, strict=True)]
 
     def __iter__(self) -> Iterator[Batch]:
         for block in self._blocks:
-            if block.data.strip(b"\r\n"):
+            if _HOLDS_MORE_THAN_LINE_ENDS(block.data):
                 yield self._read(block)
 
     def _read(self, block: Block) -> Batch:
@@ -81,7 +87,9 @@ class CsvReader:
         values: list[pa.ChunkedArray] = []
         bad: dict[int, tuple[Column, str]] = {}
         for column, read in zip(self._columns, table.columns, strict=True):
-            found, faults = checked(typed(read, exact_type(column.wanted)), column.wanted)
+            parsed = typed(read, exact_type(column.wanted))
+            self.null_words[column.original] += parsed.null_words
+            found, faults = checked(parsed, column.wanted)
             values.append(found)
             for row, expected in faults.items():
                 bad.setdefault(row, (column, expected))

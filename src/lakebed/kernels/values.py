@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
 from typing import Any
@@ -13,6 +13,9 @@ import pyarrow.compute as pc
 
 # Holds any sum of decimal(38) values, which the default of 28 digits would round; Inexact is a trap, not a guess.
 EXACT = Context(prec=400, Emin=-100_000, Emax=100_000, traps=[InvalidOperation, DivisionByZero, Overflow, Inexact])
+
+# Exports of databases, FOCUS's own sample among them, write this word for no value. In text it may be a value.
+NULL_WORD = "NULL"
 
 # Sums and refusals are made at this scale, whatever narrower one the table has.
 FULL_SCALE = 18
@@ -27,10 +30,14 @@ _MOMENT = re.compile(
 
 @dataclass(frozen=True)
 class Parsed:
-    """The values of a column, NULL where the text did not parse; `bad` has the positions of those."""
+    """The values of a column, NULL where the text did not parse; `bad` has the positions of those.
+
+    `null_words` counts the texts that say NULL themselves.
+    """
 
     values: pa.ChunkedArray
     bad: list[int]
+    null_words: int = 0
 
 
 def typed(read: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
@@ -38,7 +45,7 @@ def typed(read: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
     if pa.types.is_binary(read.type):
         texts, undecodable = _decoded(read)
         parsed = typed(texts, wanted)
-        return Parsed(parsed.values, sorted({*undecodable, *parsed.bad})) if undecodable else parsed
+        return replace(parsed, bad=sorted({*undecodable, *parsed.bad})) if undecodable else parsed
     fast = _cast(read, wanted)
     return parse(read, wanted) if fast is None else Parsed(fast, [])
 
@@ -144,10 +151,11 @@ def parse(texts: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
             good.append(None)
             bad.append(True)
     values = pa.chunked_array([pa.array(good, type=wanted).take(encoded.indices)])
+    null_words = int(pc.sum(pc.equal(texts, NULL_WORD)).as_py() or 0)
     if not any(bad):
-        return Parsed(values, [])
+        return Parsed(values, [], null_words)
     marked = pc.fill_null(pa.array(bad).take(encoded.indices), False)
-    return Parsed(values, pc.indices_nonzero(marked).to_pylist())
+    return Parsed(values, pc.indices_nonzero(marked).to_pylist(), null_words)
 
 
 def expectation(wanted: pa.DataType) -> str:
@@ -223,4 +231,4 @@ def _parser(wanted: pa.DataType) -> Callable[[str | None], object]:
 
 
 def _unless_null(one: Callable[[str], object]) -> Callable[[str | None], object]:
-    return lambda text: None if text is None else one(text)
+    return lambda text: None if text is None or text == NULL_WORD else one(text)

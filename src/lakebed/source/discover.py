@@ -11,7 +11,16 @@ import pyarrow.parquet as pq
 
 from lakebed.errors import ConfigError, LakebedError, ManifestError, NotFound
 from lakebed.model import Delivery, Slice, SourceFile
-from lakebed.source.deliveries import MANIFEST_NAME, STATUS_FOLDER, file_form, folder_period, is_period
+from lakebed.source.deliveries import (
+    MANIFEST_NAME,
+    STATUS_FOLDER,
+    UNKNOWN_PAYER,
+    file_form,
+    folder_period,
+    is_dated,
+    is_period,
+)
+from lakebed.source.header import read_payer
 from lakebed.source.manifest import Manifest, read_manifest
 from lakebed.source.places import locate
 from lakebed.source.plain import plain_deliveries
@@ -104,7 +113,7 @@ def discover(source: str, storage: Storage, filters: DiscoverFilters | None = No
     # A broken manifest is still one: without it nobody knows which of the files count.
     warnings: list[str] = []
     if manifests or skipped or left_out:
-        candidates = _candidates(manifests, listed)
+        candidates = _with_payers(_candidates(manifests, listed), storage, wanted)
         warnings += _strays(source, manifests, listed, is_whole=not left_out)
     else:
         found = plain_deliveries(source, listed.values(), storage, wanted)
@@ -135,7 +144,7 @@ def _listing(source: str, storage: Storage) -> dict[str, Entry]:
         raise NotFound(f"there is nothing at {root}", uri=root, remedy="Give a folder, a manifest or a data file.")
     name = root.rsplit("/", 1)[-1]
     if MANIFEST_NAME.search(name):
-        return {entry.uri: entry for entry in storage.list(_around(root))}
+        return {entry.uri: entry for entry in storage.list(_report_folder(root))}
     if file_form(name) is not None and (not is_local(root) or local_path(root).is_file()):
         try:
             return {root: replace(storage.head(root), uri=root)}
@@ -145,11 +154,11 @@ def _listing(source: str, storage: Storage) -> dict[str, Entry]:
     return {entry.uri: entry for entry in storage.list(root)}
 
 
-def _around(manifest: str) -> str:
-    """The folder whose listing holds a manifest's files: its own, or that of its export or report."""
+def _report_folder(manifest: str) -> str:
+    """The folder of a manifest's export or report, which is what its dated folder lies in; else its own folder."""
     parts = manifest.split("/")[:-1]
     for index in range(len(parts) - 1, 0, -1):
-        if folder_period(parts[index : index + 1]):
+        if is_dated(parts[index]):
             return "/".join(parts[: index - 1] if parts[index - 1] == "metadata" else parts[:index])
     return "/".join(parts)
 
@@ -187,12 +196,14 @@ def _read(entry: Entry, storage: Storage) -> Manifest | LakebedError | None:
 
 def _candidates(manifests: Iterable[Manifest], listed: Mapping[str, Entry]) -> list[_Candidate]:
     """One candidate for each delivery: the copies of its manifest are told apart and put together."""
-    copies: dict[tuple[Slice, str], list[Manifest]] = {}
+    copies: dict[tuple[Slice, str, str], list[Manifest]] = {}
     for manifest in manifests:
         slice_ = Slice(manifest.payer, manifest.report, manifest.period)
-        copies.setdefault((slice_, manifest.id), []).append(manifest)
+        # Two payers may use one id; whose it is, only the folder tells until the data is looked at.
+        place = _report_folder(manifest.uri) if manifest.payer == UNKNOWN_PAYER else ""
+        copies.setdefault((slice_, manifest.id, place), []).append(manifest)
     candidates = []
-    for (slice_, _), same in copies.items():
+    for (slice_, _, _), same in copies.items():
         deliveries = [_delivery(manifest, slice_, listed) for manifest in same]
         # The copy in the delivery's own folder is never written over; one that finds more of its files is better.
         best = min(
@@ -232,15 +243,37 @@ def _delivery(manifest: Manifest, slice_: Slice, listed: Mapping[str, Entry]) ->
     )
 
 
+def _with_payers(candidates: list[_Candidate], storage: Storage, wanted: DiscoverFilters) -> list[_Candidate]:
+    """The candidates with the payer that their data names, where their manifest does not.
+
+    Central buckets hold exports of one name from many payers; without this they would supersede each other.
+    """
+
+    def known(candidate: _Candidate) -> _Candidate:
+        delivery = candidate.delivery
+        if delivery.slice.payer != UNKNOWN_PAYER or not wanted.wants_period(delivery.slice.period):
+            return candidate
+        found = next((payer for file in delivery.files[:1] if (payer := read_payer(file, storage))), None)
+        payer = found or wanted.payer or UNKNOWN_PAYER
+        return replace(candidate, delivery=replace(delivery, slice=replace(delivery.slice, payer=payer)))
+
+    with ThreadPoolExecutor(_READERS) as readers:
+        return list(readers.map(known, candidates))
+
+
 def _newest(candidates: Iterable[_Candidate]) -> tuple[list[Delivery], list[Delivery]]:
     slices: dict[Slice, list[_Candidate]] = {}
     for candidate in candidates:
         slices.setdefault(candidate.delivery.slice, []).append(candidate)
     current, superseded = [], []
     for same in slices.values():
-        newest, *older = sorted(same, key=lambda each: each.age, reverse=True)
-        current.append(newest.delivery)
-        superseded += [each.delivery for each in older]
+        by_id: dict[str, Delivery] = {}
+        for candidate in sorted(same, key=lambda each: each.age, reverse=True):
+            # One delivery that is mirrored twice is still one.
+            by_id.setdefault(candidate.delivery.id, candidate.delivery)
+        newest, *older = by_id.values()
+        current.append(newest)
+        superseded += older
     return current, superseded
 
 
@@ -317,7 +350,14 @@ def _doubts(current: list[Delivery], superseded: list[Delivery], listed: Mapping
                 f"{delivery.slice}: files are newer than their manifest, which AWS writes last: the month may be half "
                 "written over. Run again when the next manifest is there."
             )
-        kinds = {delivery.kind} | {other.kind for other in superseded if other.slice == delivery.slice}
+        same = [delivery, *(other for other in superseded if other.slice == delivery.slice)]
+        places = sorted({_report_folder(other.manifest or other.files[0].uri) for other in same})
+        if len(places) > 1:
+            warnings.append(
+                f"{delivery.slice} lies in {len(places)} folders, and only the newest delivery of all counts: "
+                f"{', '.join(places)}"
+            )
+        kinds = {other.kind for other in same}
         if len(kinds) > 1:
             warnings.append(
                 f"{delivery.slice} is delivered as {' and '.join(sorted(kinds))}; only the newest delivery counts, "

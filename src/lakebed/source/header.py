@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from lakebed.errors import HeaderError, SourceError
 from lakebed.model import Delivery, SourceColumn, SourceFile
 from lakebed.schema.names import distinct_originals
-from lakebed.source.deliveries import FOCUS_COLUMNS
+from lakebed.source.deliveries import FOCUS_COLUMNS, PAYER_COLUMNS
 from lakebed.storage import Storage
 
 _FIRST_READ_BYTES = 64 * 1024
@@ -59,10 +59,19 @@ def read_header(file: SourceFile, storage: Storage) -> tuple[str, ...]:
     return tuple(column.original for column in columns)
 
 
-def first_record(file: SourceFile, storage: Storage) -> dict[str, str]:
-    """The first line of a CSV by its header; empty where there is none."""
-    names, fields = _first_two(file, storage)
-    return dict(zip(names, fields or [], strict=False))
+def read_payer(file: SourceFile, storage: Storage) -> str | None:
+    """The payer account in the first row of a file; None where there is no row, or no such column."""
+    if file.content == "csv":
+        names, fields = _first_two(file, storage)
+        record = dict(zip(names, fields or [], strict=False))
+        return next((record[name] for name in PAYER_COLUMNS if record.get(name)), None)
+    with _open_parquet(file, storage) as parquet:
+        for name in PAYER_COLUMNS:
+            if name in parquet.schema_arrow.names:
+                for batch in parquet.iter_batches(batch_size=1, columns=[name]):
+                    value = batch.column(0)[0].as_py()
+                    return None if value is None else str(value)
+    return None
 
 
 def _csv_columns(file: SourceFile, storage: Storage) -> tuple[SourceColumn, ...]:
@@ -214,12 +223,16 @@ class _Ranges(io.RawIOBase):
         return data
 
 
-def _parquet_columns(file: SourceFile, storage: Storage) -> tuple[SourceColumn, ...]:
+def _open_parquet(file: SourceFile, storage: Storage) -> pq.ParquetFile:
     try:
-        schema = pq.read_schema(pa.PythonFile(_Ranges(file, storage), mode="r"))
+        return pq.ParquetFile(pa.PythonFile(_Ranges(file, storage), mode="r"))
     except pa.ArrowInvalid as error:
         raise HeaderError(f"not readable as Parquet: {error}", file=file.key, remedy=_DAMAGED) from error
-    return tuple(_distinct_fields(schema))
+
+
+def _parquet_columns(file: SourceFile, storage: Storage) -> tuple[SourceColumn, ...]:
+    with _open_parquet(file, storage) as parquet:
+        return tuple(_distinct_fields(parquet.schema_arrow))
 
 
 def _distinct_fields(schema: pa.Schema) -> Iterator[SourceColumn]:

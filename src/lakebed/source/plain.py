@@ -7,14 +7,13 @@ from typing import Protocol
 from lakebed.errors import ConfigError
 from lakebed.model import Delivery, Slice, SourceFile
 from lakebed.source.deliveries import (
-    PAYER_COLUMNS,
     STATUS_FOLDER,
     UNKNOWN_PAYER,
     file_form,
     folder_period,
     report_by_folder,
 )
-from lakebed.source.header import first_record
+from lakebed.source.header import read_payer
 from lakebed.storage import Entry, Storage, absolute
 
 
@@ -53,7 +52,7 @@ def plain_deliveries(source: str, entries: Iterable[Entry], storage: Storage, sa
 def _delivery(report: str, period: str, entries: list[Entry], storage: Storage, said: Sayings) -> Delivery:
     entries = sorted(entries, key=lambda entry: entry.uri)
     files = tuple(_file(entry) for entry in entries)
-    payer = said.payer or _payer(files[0], storage) or UNKNOWN_PAYER
+    payer = said.payer or read_payer(files[0], storage) or UNKNOWN_PAYER
     times = [entry.modified for entry in entries if entry.modified is not None]
     return Delivery(
         slice=Slice(payer, report, period),
@@ -78,10 +77,3 @@ def _identity(entries: list[Entry]) -> str:
     """The files' names, sizes and ETags: the same files are the same delivery, and changed ones are another."""
     facts = "\n".join(f"{entry.uri.rsplit('/', 1)[-1]} {entry.size_bytes} {entry.etag}" for entry in entries)
     return f"files-{hashlib.sha256(facts.encode()).hexdigest()[:16]}"
-
-
-def _payer(file: SourceFile, storage: Storage) -> str | None:
-    if file.content != "csv":
-        return None
-    record = first_record(file, storage)
-    return next((record[name] for name in PAYER_COLUMNS if record.get(name)), None)

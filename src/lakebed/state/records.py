@@ -123,9 +123,10 @@ class SchemaChangeRecord:
 
 @dataclass(frozen=True, slots=True)
 class SumRecord:
-    """One sum of a load, in its source files and in the table; `currency` is None for the sum over all.
+    """One sum of a load, in its source files and in the table.
 
-    `rounded` is what a narrower decimal type took away: the table is right when it differs by just that.
+    `currency` is None for the sum over all, and empty for rows that name none. `rounded` is what a narrower decimal
+    type took away: the table is right when it differs by just that.
     """
 
     column: str

@@ -131,10 +131,14 @@ def load(row: _Row) -> LoadRecord:
     )
 
 
+# Lines without a currency have a sum of their own; an empty key is the sum over all.
+_NO_CURRENCY = "-"
+
+
 def of_sum(one: SumRecord) -> dict[str, object]:
     return {
         "column_name": one.column,
-        "currency": one.currency or "",
+        "currency": "" if one.currency is None else one.currency or _NO_CURRENCY,
         "source_sum": format(one.source, "f"),
         "table_sum": format(one.table, "f"),
         "rounded": format(one.rounded, "f"),
@@ -145,7 +149,7 @@ def of_sum(one: SumRecord) -> dict[str, object]:
 def sum_record(row: _Row) -> SumRecord:
     return SumRecord(
         column=row.column_name,
-        currency=row.currency or None,
+        currency="" if row.currency == _NO_CURRENCY else row.currency or None,
         source=Decimal(row.source_sum),
         table=Decimal(row.table_sum),
         rounded=Decimal(row.rounded),

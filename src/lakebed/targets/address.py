@@ -71,10 +71,12 @@ def open_target(
     workdir: Path,
     storage: Storage | None = None,
     catalogs: Mapping[str, Mapping[str, str]] | None = None,
+    staging: str | None = None,
 ) -> Target:
     """The table at an address, which need not exist yet. Only the modules of its own kind are imported.
 
     `catalogs` are the Iceberg catalogs of the settings; `lakebed` is SQLite in the work directory unless it is set.
+    `staging` is a folder that workers reach, for a DuckDB file, beside which only this machine can write.
     """
     if isinstance(address, str):
         address = Address.parse(address)
@@ -88,7 +90,7 @@ def open_target(
     if address.kind == "duckdb":
         from lakebed.targets.duckdb import DuckDBTarget
 
-        return DuckDBTarget(absolute(address.place), address.table, storage=storage)
+        return DuckDBTarget(absolute(address.place), address.table, storage=storage, staging=staging)
     try:
         from lakebed.targets.iceberg import IcebergTarget
         from lakebed.targets.iceberg_catalog import DEFAULT_CATALOG, CatalogSettings

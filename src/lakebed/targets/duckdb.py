@@ -14,20 +14,14 @@ from lakebed.errors import ColumnDropRefused, ConcurrentModification, SchemaErro
 from lakebed.kernels.files import filesystem
 from lakebed.model import DataFile, Slice, Staging, Totals, WrittenFile
 from lakebed.schema.arrow import to_arrow_schema
-from lakebed.schema.duckdb import (
-    RULES,
-    from_duckdb,
-    quote_identifier,
-    quote_literal,
-    to_duckdb,
-    to_duckdb_columns,
-)
+from lakebed.schema.duckdb import RULES, quote_identifier, quote_literal, to_duckdb
 from lakebed.schema.evolve import EvolutionPlan
-from lakebed.schema.types import Column, Float, Schema
+from lakebed.schema.types import Float, Schema
 from lakebed.storage import Storage, absolute, is_local, join, local_path
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, RowMerge, RowsMerged, TableState
 from lakebed.targets.duckdb_file import WAIT_SECONDS, Connection, DuckDBFile
 from lakebed.targets.duckdb_merge import merge_rows, null_keys, rows_of_new_table
+from lakebed.targets.duckdb_table import evolve, read_schema
 from lakebed.targets.journal import Checkpoint, no_checkpoint
 from lakebed.targets.staging import StagingArea
 from lakebed.targets.sums import EXACT, exact_totals, no_totals
@@ -92,7 +86,7 @@ class DuckDBTarget:
                     f"{self.address} has changed since it was read",
                     remedy="Nothing was committed. Read the table again and repeat the change.",
                 )
-            self._evolve(connection, now, change.evolution)
+            evolve(connection, self._table, now.schema if now.exists else None, change.evolution)
             self._checkpoint("evolved")
             if change.remove_slice is not None and now.exists:
                 self._delete(connection, change.evolution.final, change.remove_slice)
@@ -120,7 +114,7 @@ class DuckDBTarget:
                     )
                 if now.exists and (nulls := null_keys(connection, self._table, merge.keys)):
                     raise _Unchanged(RowsMerged(rows=now.rows, null_keys=nulls))
-                self._evolve(connection, now, merge.evolution)
+                evolve(connection, self._table, now.schema if now.exists else None, merge.evolution)
                 self._checkpoint("evolved")
                 done = self._merge(connection, staging, merge)
                 self._checkpoint("merged")
@@ -182,32 +176,12 @@ class DuckDBTarget:
         return quote_identifier(self._table)
 
     def _state(self, connection: Connection) -> TableState:
-        rows = connection.execute(
-            "SELECT column_name, data_type, is_nullable FROM information_schema.columns"
-            " WHERE table_catalog = current_database() AND table_schema = current_schema() AND lower(table_name) ="
-            " lower(?) ORDER BY ordinal_position",
-            [self._table],
-        ).fetchall()
-        if not rows:
+        schema = read_schema(connection, self._table)
+        if schema is None:
             return _ABSENT
-        if connection.execute(
-            "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower(?)", [self._table]
-        ).fetchone():
-            raise TargetError(f"{self.address} is a view", remedy="Name a table, or a table that does not exist yet.")
-        originals = dict(
-            connection.execute(
-                "SELECT column_name, comment FROM duckdb_columns() WHERE database_name = current_database() AND"
-                " schema_name = current_schema() AND lower(table_name) = lower(?) AND comment IS NOT NULL",
-                [self._table],
-            ).fetchall()
-        )
-        schema = Schema.of(
-            Column(name, from_duckdb(type_, column=name), nullable == "YES", originals.get(name))
-            for name, type_, nullable in rows
-        )
         counted = connection.execute(f"SELECT count(*) FROM {self._quoted}").fetchone()
         count = int(counted[0]) if counted else 0
-        facts = hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
+        facts = hashlib.sha256(repr(schema).encode()).hexdigest()[:16]
         # Our own commits have ids; a stranger's change shows in the schema or, nearly always, in the number of rows.
         return TableState(True, schema, count, f"{self._last_commit(connection)}:{count}:{facts}")
 
@@ -222,32 +196,6 @@ class DuckDBTarget:
             f"SELECT id FROM {COMMITS} WHERE lower(table_name) = lower(?) ORDER BY number DESC LIMIT 1", [self._table]
         ).fetchone()
         return str(last[0]) if last else ""
-
-    def _evolve(self, connection: Connection, now: TableState, plan: EvolutionPlan) -> None:
-        if not now.exists:
-            connection.execute(f"CREATE TABLE {self._quoted} ({to_duckdb_columns(plan.final)})")
-            self._comment(connection, plan.final.columns)
-            return
-        alter = f"ALTER TABLE {self._quoted}"
-        relaxed = {step.path[0] for step in plan.relaxations if len(step.path) == 1}
-        for name in sorted(relaxed):
-            if not now.schema[name].nullable:
-                connection.execute(f"{alter} ALTER COLUMN {quote_identifier(now.schema[name].name)} DROP NOT NULL")
-        for column in plan.final:
-            current = now.schema.get(column.name)
-            name = quote_identifier(column.name if current is None else current.name)
-            type_ = to_duckdb(column.type, column=column.name)
-            if current is None:
-                connection.execute(f"{alter} ADD COLUMN {name} {type_}")
-            elif to_duckdb(current.type, column=column.name) != type_:
-                connection.execute(f"{alter} ALTER COLUMN {name} SET DATA TYPE {type_}")
-        self._comment(connection, [column for column in plan.final if _lacks_original(now.schema, column)])
-
-    def _comment(self, connection: Connection, columns: Sequence[Column]) -> None:
-        for column in columns:
-            if column.original is not None:
-                name = f"{self._quoted}.{quote_identifier(column.name)}"
-                connection.execute(f"COMMENT ON COLUMN {name} IS {quote_literal(column.original)}")
 
     def _delete(self, connection: Connection, schema: Schema, slice_: Slice) -> None:
         if absent := [column for column in slice_.values if column not in schema]:
@@ -264,15 +212,17 @@ class DuckDBTarget:
         into = f"INSERT INTO {self._quoted} BY NAME SELECT {_names(staging.schema.names)} FROM"
         if is_local(staging.folder):
             names = ", ".join(quote_literal(_literal_path(str(local_path(uri)))) for uri in uris)
-            connection.execute(f"{into} read_parquet([{names}], hive_partitioning = false)")
+            done = connection.execute(f"{into} read_parquet([{names}], hive_partitioning = false)").fetchone()
         else:
             # DuckDB needs an extension for object stores, PyArrow does not.
             files_, _ = filesystem(uris[0], self._storage.settings.to_dict())
             paths = [filesystem(uri, self._storage.settings.to_dict())[1] for uri in uris]
             staged = pads.dataset(paths, schema=staging.schema, format="parquet", filesystem=files_)
             connection.register("lakebed_staged", staged)
-            connection.execute(f"{into} lakebed_staged")
+            done = connection.execute(f"{into} lakebed_staged").fetchone()
             connection.unregister("lakebed_staged")
+        if done is None or done[0] != (expected := sum(file.rows for file in files)):
+            raise TargetError(f"{self.address}: {done and done[0]} rows arrived, their writer said {expected}")
 
     def _record(self, connection: Connection, id_: str, properties: Mapping[str, str]) -> TableState:
         connection.execute("CREATE SCHEMA IF NOT EXISTS lakebed")
@@ -327,11 +277,6 @@ class _Unchanged(Exception):
 
 
 _ABSENT = TableState(False, Schema(), 0, "absent")
-
-
-def _lacks_original(schema: Schema, column: Column) -> bool:
-    current = schema.get(column.name)
-    return current is None or current.original != column.original
 
 
 def _names(names: Sequence[str]) -> str:

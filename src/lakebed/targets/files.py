@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
-from lakebed.errors import TargetError
+from lakebed.errors import NotFound, TargetError
 from lakebed.kernels.files import filesystem
 from lakebed.model import Bounds, DataFile
 from lakebed.schema.types import fold
 from lakebed.storage import Entry, Storage, is_local
 
 # Footers of a local disk come as fast as they parse; those of an object store wait for the network.
-LOCAL_THREADS = 4
+LOCAL_THREADS = 8
 REMOTE_THREADS = 32
 # Some writers shorten long text in statistics without saying so; 64 bytes is the shortest limit among them.
 UNSHORTENED_BYTES = 63
@@ -108,6 +108,8 @@ class _Reader:
         files, path = filesystem(file.uri, self._settings)
         try:
             metadata = pq.read_metadata(path, filesystem=files)
+        except FileNotFoundError:
+            raise NotFound(f"{file.uri} is gone", uri=file.uri) from None
         except (pa.ArrowException, OSError) as error:
             raise TargetError(
                 f"{file.uri} is not a Parquet file: {error}",

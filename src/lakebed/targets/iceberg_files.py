@@ -46,7 +46,7 @@ TEXT_BOUND_LENGTH = 16
 FOOTERS_AT_ONCE = 16
 
 
-@dataclass
+@dataclass(slots=True)
 class _Leaf:
     """What the row groups of one file say of one column."""
 
@@ -60,20 +60,57 @@ class _Leaf:
     bounded: bool = True  # False as soon as one row group with values has no minimum and maximum
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """Which field of the table each leaf column of a file is; None inside lists and maps, which have no bounds.
+
+    Files of one job have one layout, and working it out costs more than the rest of a footer.
+    """
+
+    parquet: pq.ParquetSchema
+    columns: tuple[tuple[int, Any, bool] | None, ...]  # field id, type, and whether its bounds are kept whole
+
+    @classmethod
+    def of(cls, uri: str, parquet: pq.ParquetSchema, expected: Mapping[str, int], schema: IcebergSchema) -> "_Layout":
+        _require_ids(uri, parquet.to_arrow_schema(), expected)
+        columns: list[tuple[int, Any, bool] | None] = []
+        for position in range(len(parquet)):
+            column = parquet.column(position)
+            if column.max_repetition_level > 0:
+                columns.append(None)
+                continue
+            field = schema.find_field(column.path)
+            columns.append((field.field_id, field.field_type, column.path in RESERVED_COLUMNS))
+        return cls(parquet, tuple(columns))
+
+
 def describe(
     files: Sequence[WrittenFile], *, folder: str, schema: pa.Schema, metadata: TableMetadata, io: FileIO
 ) -> list[IcebergFile]:
     """Iceberg's account of new files. Raises TargetError where one is not what its engine said, or lacks field ids."""
-    iceberg = metadata.schema()
+    if not files:
+        return []
+    iceberg, spec = metadata.schema(), metadata.spec()
     expected = field_ids(schema)
+    first = join(folder, files[0].path)
+    usual = _Layout.of(first, _footer(first, io).schema, expected, iceberg)
 
     def one(file: WrittenFile) -> IcebergFile:
-        return _describe(file, join(folder, file.path), expected, iceberg, metadata, io)
+        uri = join(folder, file.path)
+        footer = _footer(uri, io)
+        if footer.num_rows != file.rows:
+            raise TargetError(f"{uri} holds {footer.num_rows} rows, and its engine said {file.rows}")
+        same = footer.schema.equals(usual.parquet)
+        layout = usual if same else _Layout.of(uri, footer.schema, expected, iceberg)
+        return _describe(uri, file.size_bytes, footer, layout, iceberg, spec)
 
-    if len(files) == 1:
-        return [one(files[0])]
     with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="footers") as pool:
         return list(pool.map(one, files))
+
+
+def _footer(uri: str, io: FileIO) -> pq.FileMetaData:
+    with io.new_input(uri).open() as stream:
+        return pq.read_metadata(stream)
 
 
 def field_ids(schema: pa.Schema) -> dict[str, int]:
@@ -101,27 +138,16 @@ def _collect_ids(field: pa.Field, prefix: str, found: dict[str, int]) -> None:
 
 
 def _describe(
-    file: WrittenFile,
-    uri: str,
-    expected: Mapping[str, int],
-    schema: IcebergSchema,
-    metadata: TableMetadata,
-    io: FileIO,
+    uri: str, size_bytes: int, footer: pq.FileMetaData, layout: _Layout, schema: IcebergSchema, spec: PartitionSpec
 ) -> IcebergFile:
-    with io.new_input(uri).open() as stream:
-        footer = pq.read_metadata(stream)
-    if footer.num_rows != file.rows:
-        raise TargetError(f"{uri} holds {footer.num_rows} rows, and its engine said {file.rows}")
-    _require_ids(uri, footer.schema.to_arrow_schema(), expected)
-    leaves, offsets = _leaves(footer, schema)
-    spec = metadata.spec()
+    leaves, offsets = _leaves(footer, layout)
     data_file = IcebergFile.from_args(
         content=DataFileContent.DATA,
         file_path=uri,
         file_format=FileFormat.PARQUET,
         partition=_partition(uri, spec, schema, leaves),
         record_count=footer.num_rows,
-        file_size_in_bytes=file.size_bytes,
+        file_size_in_bytes=size_bytes,
         column_sizes={field_id: leaf.size for field_id, leaf in leaves.items()},
         value_counts={field_id: leaf.values for field_id, leaf in leaves.items()},
         null_value_counts={field_id: leaf.nulls for field_id, leaf in leaves.items() if leaf.nulls is not None},
@@ -146,27 +172,21 @@ def _require_ids(uri: str, schema: pa.Schema, expected: Mapping[str, int]) -> No
             )
 
 
-def _leaves(footer: pq.FileMetaData, schema: IcebergSchema) -> tuple[dict[int, _Leaf], list[int]]:
-    parquet = footer.schema
-    leaves: dict[int, _Leaf] = {}
-    by_position: list[_Leaf | None] = []
-    for position in range(footer.num_columns):
-        column = parquet.column(position)
-        if column.max_repetition_level > 0:  # values inside lists and maps have no bounds in Iceberg
-            by_position.append(None)
-            continue
-        field = schema.find_field(column.path)
-        leaf = _Leaf(field.field_type, whole=column.path in RESERVED_COLUMNS)
-        leaves[field.field_id] = leaf
-        by_position.append(leaf)
+def _leaves(footer: pq.FileMetaData, layout: _Layout) -> tuple[dict[int, _Leaf], list[int]]:
+    by_position = [None if column is None else _Leaf(column[1], column[2]) for column in layout.columns]
     offsets = []
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
         first = group.column(0)
         offsets.append(first.dictionary_page_offset if first.has_dictionary_page else first.data_page_offset)
-        for position, found in enumerate(by_position):
-            if found is not None:
-                _add(found, group.column(position))
+        for position, leaf in enumerate(by_position):
+            if leaf is not None:
+                _add(leaf, group.column(position))
+    leaves = {
+        column[0]: leaf
+        for column, leaf in zip(layout.columns, by_position, strict=True)
+        if column is not None and leaf is not None
+    }
     return leaves, sorted(offsets)
 
 

@@ -125,6 +125,8 @@ class Journal:
 
     def begin(self) -> str:
         """Opens a staging and returns its id."""
+        if self._local:
+            self._require_one_disk()
         record, _ = self._read()
         return self._area.begin(keep={record.id} if record is not None and record.state == "pending" else ())
 
@@ -133,10 +135,10 @@ class Journal:
         return self._area.folder(id_)
 
     def abandon(self, id_: str) -> None:
-        """Removes a staging that will not be committed."""
-        if (record := self._read()[0]) is not None and record.id == id_ and record.state == "pending":
-            raise TargetError(f"{self.dataset}: commit {id_} has happened and cannot be abandoned")
-        self._area.remove(id_)
+        """Removes a staging that will not be committed. One whose commit has happened stays: recovery needs it."""
+        record, _ = self._read()
+        if record is None or record.id != id_ or record.state != "pending":
+            self._area.remove(id_)
 
     def steady(self, look: Callable[[], T]) -> T:
         """What `look` sees of the dataset, recovered first, and seen between two commits rather than during one."""
@@ -145,7 +147,13 @@ class Journal:
             if before is not None and before.state == "pending":
                 self.recover()
                 continue
-            seen = look()
+            try:
+                seen = look()
+            except NotFound:
+                # A file that was listed is gone: a commit came between, or else somebody removed it.
+                if self._read()[0] == before:
+                    raise
+                continue
             if self._read()[0] == before:
                 return seen
 
@@ -159,6 +167,8 @@ class Journal:
     def commit(self, id_: str, puts: Sequence[Put], deletes: Sequence[Delete], *, verify: Callable[[], None]) -> None:
         """Makes puts and deletes visible as one. `verify` raises if the dataset is not what the change was made for."""
         self._checkpoint("staged")
+        synced = self._synced(id_, puts)
+        self._checkpoint("synced")
         with exclusive(join(self.folder, "lock"), self._storage, wait_seconds=self._wait_seconds) as lock:
             self._checkpoint("locked")
             before, etag = self._read()
@@ -166,16 +176,22 @@ class Journal:
                 etag = self._roll_forward(before, etag, after_crash=True)
             verify()
             self._checkpoint("verified")
-            record = Record(
-                id_, "pending", self._synced(id_, puts), tuple(deletes), datetime.now(UTC).isoformat(timespec="seconds")
-            )
-            self._checkpoint("synced")
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            record = Record(id_, "pending", synced, tuple(deletes), now)
             lock.confirm()
             etag = self._write(record, etag)
             self._checkpoint("recorded")
             self._roll_forward(record, etag, after_crash=False)
         self._area.remove(id_)
         self._checkpoint("swept")
+
+    def _require_one_disk(self) -> None:
+        dataset, beside = local_path(self.dataset), local_path(self.folder).parent
+        if dataset.exists() and dataset.stat().st_dev != beside.stat().st_dev:
+            raise TargetError(
+                f"{dataset} is a file system of its own, and files cannot be renamed into it from {beside}",
+                remedy=f"Use a folder inside it: {dataset}/table.",
+            )
 
     def _read(self) -> tuple[Record | None, str | None]:
         try:
@@ -225,13 +241,12 @@ class Journal:
         if self._local:
             self._hold(record)
         self._each(waiting, lambda put: self._put(folder, put))
-        if self._local:
-            self._sync_dataset(put.final for put in record.puts)
         self._checkpoint("replaced")
         self._each(record.deletes, lambda delete: self._delete(delete, check=after_crash))
-        if self._local:
-            self._sync_dataset(delete.path for delete in record.deletes)
         self._checkpoint("deleted")
+        if self._local:
+            # Only the record's end must wait for the disk: until then everything above would be done again.
+            self._sync_dataset([put.final for put in record.puts] + [delete.path for delete in record.deletes])
         # From here on the record has nothing left to do; what stays of it tells one commit from the next.
         etag = self._write(Record(record.id, "applied", committed_at=record.committed_at), etag)
         self._checkpoint("retired")

@@ -1,6 +1,7 @@
 """A folder of Parquet files as a table: ours or anybody's, plain or Hive-partitioned, local or in an object store."""
 
 import hashlib
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import reduce
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification, SchemaError, TargetError
+from lakebed.errors import ColumnDropRefused, ConcurrentModification, NotFound, SchemaError, TargetError
 from lakebed.kernels.files import filesystem
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals, WrittenFile
 from lakebed.schema.arrow import from_arrow_field, to_arrow_schema
@@ -46,17 +47,24 @@ class ParquetTarget:
         checkpoint: Checkpoint = no_checkpoint,
         wait_seconds: float = WAIT_SECONDS,
     ) -> None:
-        self._root = absolute(folder).rstrip("/")
+        self._address = absolute(folder)
+        # The folder itself, not a link to it: lock and journal must be the same for everybody, and on the same disk.
+        self._root = os.path.realpath(local_path(self._address)) if is_local(self._address) else self._address
+        if is_local(self._root) and local_path(self._root).is_file():
+            raise TargetError(f"{self._root} is a file", remedy="A Parquet table is a folder: move the file into one.")
+        if self._root == "/" or (not is_local(self._root) and self._root.count("/") < 3):
+            raise TargetError(
+                f"{folder} cannot be a table: the journal lies beside the folder, and there is nothing beside this",
+                remedy=f"Use a folder inside it: {join(folder, 'table')}.",
+            )
         self._storage = storage or Storage()
         self._journal = Journal(self._root, self._storage, checkpoint=checkpoint, wait_seconds=wait_seconds)
         self._footers: dict[tuple[str, str], Footer] = {}
         self._cache = FooterCache(join(self._journal.folder, "footers.json"), self._root, self._storage)
-        if is_local(self._root) and local_path(self._root).is_file():
-            raise TargetError(f"{self._root} is a file", remedy="A Parquet table is a folder: move the file into one.")
 
     @property
     def address(self) -> str:
-        return f"parquet:{self._root}"
+        return f"parquet:{self._address}"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -103,6 +111,7 @@ class ParquetTarget:
         return Staging(id_, self._journal.staging(id_), _physical(evolution.final, chosen), chosen)
 
     def commit(self, state: TableState, staging: Staging, change: Change) -> Commit:
+        self._verify(state)
         final = change.evolution.final
         if lost := [name for name in state.schema.names if name not in final]:
             raise ColumnDropRefused(table=self.address, columns=lost)
@@ -114,17 +123,8 @@ class ParquetTarget:
                 f" {min(narrow)} among them",
                 remedy="Rewrite them in the same change: ParquetTarget.files_to_widen names them.",
             )
-        carriers = [file for file in kept if file.rows == 0 and _name(file.uri).startswith(CARRIER_PREFIX)]
-        others = [file for file in kept if file not in carriers]
-        adds = list(change.add)
-        written = self._written(staging, adds)
-        if not _holds(final, [*written, *self._known(others)], staging.partition_by):
-            if _holds(final, [*written, *self._known(kept)], staging.partition_by):
-                carriers = []
-            else:
-                adds.append(self._write_carrier(staging, [*adds, *others]))
-        leaving = [*change.remove, *carriers]
-        puts, deletes = self._operations(staging, adds, leaving)
+        adds, carriers = self._keep_schema(final, staging, change.add, kept)
+        puts, deletes = self._operations(staging, adds, [*change.remove, *carriers])
         self._journal.commit(staging.id, puts, deletes, verify=lambda: self._verify(state))
         now = self._journal.steady(self._list)
         if len(now) >= CACHE_FROM:
@@ -140,7 +140,17 @@ class ParquetTarget:
         self._journal.abandon(staging.id)
 
     def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+        return self._journal.steady(lambda: self._totals(slice_, columns, currency))
+
+    def read(self, columns: Sequence[str] | None = None) -> pads.Dataset:
         state = self.state()
+        dataset = self._dataset(state.files, state)
+        if columns is None:
+            return dataset
+        return dataset.replace_schema(pa.schema([dataset.schema.field(state.schema[name].name) for name in columns]))
+
+    def _totals(self, slice_: Slice | None, columns: Sequence[str], currency: str | None) -> Totals:
+        state = self._look()
         if not state.exists:
             return no_totals(columns)
         wanted = [*columns, *([currency] if currency else [])]
@@ -158,14 +168,10 @@ class ParquetTarget:
             columns={column: pads.field(state.schema[column].name) for column in wanted},
             filter=reduce(lambda left, right: left & right, conditions) if conditions else None,
         )
-        return exact_totals(scanner.to_batches(), columns, currency=currency)
-
-    def read(self, columns: Sequence[str] | None = None) -> pads.Dataset:
-        state = self.state()
-        dataset = self._dataset(state.files, state)
-        if columns is None:
-            return dataset
-        return dataset.replace_schema(pa.schema([dataset.schema.field(state.schema[name].name) for name in columns]))
+        try:
+            return exact_totals(scanner.to_batches(), columns, currency=currency)
+        except FileNotFoundError as error:
+            raise NotFound(f"{self._root} has changed while it was read: {error}", uri=self._root) from error
 
     def _look(self) -> TableState:
         files = self._list()
@@ -227,6 +233,19 @@ class ParquetTarget:
                         f" {expected or 'no such column'}"
                     )
         return footers
+
+    def _keep_schema(
+        self, final: Schema, staging: Staging, add: Sequence[WrittenFile], kept: Sequence[DataFile]
+    ) -> tuple[list[WrittenFile], list[DataFile]]:
+        """What to add so that the files alone say what the table's columns are, and which carriers may go."""
+        carriers = [file for file in kept if file.rows == 0 and _name(file.uri).startswith(CARRIER_PREFIX)]
+        others = [file for file in kept if file not in carriers]
+        written = self._written(staging, add)
+        if _holds(final, [*written, *self._known(others)], staging.partition_by):
+            return list(add), carriers
+        if _holds(final, [*written, *self._known(kept)], staging.partition_by):
+            return list(add), []
+        return [*add, self._write_carrier(staging, [*add, *others])], carriers
 
     def _write_carrier(self, staging: Staging, beside: Sequence[WrittenFile | DataFile]) -> WrittenFile:
         """A file without rows, so that columns live on when no other file has them."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from lakebed.engines.spark.java import find_java
 from lakebed.errors import EngineError
 
-_STARTING_SECONDS = 90
+_STARTING_SECONDS = 180
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Server:
     environment: Mapping[str, str]
 
     def run(
-        self, code: str, *arguments: str, timeout: float = 180, environment: Mapping[str, str] | None = None
+        self, code: str, *arguments: str, timeout: float = 400, environment: Mapping[str, str] | None = None
     ) -> str:
         """Runs a driver program, whose first argument is the URL, and returns what it printed. See `run_python`."""
         return run_python(
@@ -84,7 +84,7 @@ def _environment() -> dict[str, str]:
     }
 
 
-def run_python(code: str, *arguments: str, timeout: float = 180, environment: Mapping[str, str] | None = None) -> str:
+def run_python(code: str, *arguments: str, timeout: float = 400, environment: Mapping[str, str] | None = None) -> str:
     """Runs a program in a process of its own and returns its stdout: classic and Connect sessions share no process.
 
     Raises EngineError with its stderr when it fails.

@@ -115,6 +115,7 @@ def test_a_load_brings_names_history_and_sums_in_one_step(ledger: Ledger) -> Non
             SumRecord("cost", None, Decimal("0.000000000000000001"), Decimal("0.000000000000000001")),
             SumRecord("cost", "USD", Decimal("4.0E-7"), Decimal("0"), rounded=Decimal("-4.0E-7")),
             SumRecord("cost", "EUR", Decimal("1"), Decimal("2")),
+            SumRecord("cost", "", Decimal("3"), Decimal("3")),
         ),
     )
     finish(ledger, SEPTEMBER, "a1", outcome)

@@ -23,9 +23,9 @@ from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, Merg
 from lakebed.engines.sources import opened
 from lakebed.errors import DatasetMergeError, UnsupportedType
 from lakebed.kernels.keys import counting
-from lakebed.merge import refusals
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified
+from lakebed.merge_core import refusals
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import to_duckdb

@@ -13,9 +13,9 @@ from lakebed.engines.merge import Merged, MergeJob
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.merge import codec_of
-from lakebed.merge.result import MergeCounts
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified
+from lakebed.merge_core.result import MergeCounts
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.types import Schema, fold

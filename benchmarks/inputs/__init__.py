@@ -1,0 +1,1 @@
+"""What the benchmarks read, made by themselves."""

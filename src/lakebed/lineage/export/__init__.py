@@ -1,0 +1,31 @@
+"""Lineage in other people's formats; one file per format."""
+
+from collections.abc import Callable
+
+from lakebed.errors import ConfigError
+from lakebed.lineage.export.csv import to_csv
+from lakebed.lineage.export.html import to_html
+from lakebed.lineage.export.json import to_json
+from lakebed.lineage.export.mermaid import to_mermaid
+from lakebed.lineage.export.openlineage import to_openlineage
+from lakebed.lineage.export.source import Sources
+from lakebed.lineage.export.text import to_text
+from lakebed.lineage.model import AnalyzeResult
+
+# Formats that are text; `duckdb` writes a file of its own.
+FORMATS: dict[str, Callable[[AnalyzeResult, Sources], str]] = {
+    "text": to_text,
+    "json": to_json,
+    "mermaid": to_mermaid,
+    "html": to_html,
+    "csv": to_csv,
+    "openlineage": to_openlineage,
+}
+ALL_FORMATS = (*FORMATS, "duckdb")
+
+
+def export(result: AnalyzeResult, format: str, sources: Sources) -> str:
+    """The result as text of one format."""
+    if format not in FORMATS:
+        raise ConfigError(f"the format {format!r} is not known", remedy=f"Choose one of {', '.join(ALL_FORMATS)}.")
+    return FORMATS[format](result, sources)

@@ -1,0 +1,114 @@
+"""Lineage as OpenLineage run events with column lineage facets, one JSON object per line.
+
+Each statement that reads or writes is one run of one job: its COMPLETE event. Roles become the specification's
+transformations: values are DIRECT, conditions, windows, filters and joins are INDIRECT.
+"""
+
+import json
+import uuid
+
+from lakebed.lineage.export.source import Sources
+from lakebed.lineage.graph import result_name
+from lakebed.lineage.model import AnalyzeResult, ResolvedTable, StatementLineage
+
+PRODUCER = "https://pypi.org/project/lakebed"
+NAMESPACE = "lakebed"
+_SPEC = "https://openlineage.io/spec"
+SCHEMA_URL = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
+_FACETS = {
+    "columnLineage": f"{_SPEC}/facets/1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet",
+    "schema": f"{_SPEC}/facets/1-1-1/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet",
+    "sql": f"{_SPEC}/facets/1-0-1/SQLJobFacet.json#/$defs/SQLJobFacet",
+}
+_TRANSFORMATIONS = {
+    "value": ("DIRECT", "TRANSFORMATION"),
+    "conditional": ("INDIRECT", "CONDITIONAL"),
+    "window": ("INDIRECT", "WINDOW"),
+    "filter": ("INDIRECT", "FILTER"),
+    "join": ("INDIRECT", "JOIN"),
+}
+
+
+def to_openlineage(result: AnalyzeResult, sources: Sources) -> str:
+    """One event per line, in the order of the statements."""
+    tables = {_name(table): table for table in result.resolved_schema.tables}
+    events = [
+        _event(statement, sources, tables, result.updated_at)
+        for statement in result.statements
+        if statement.table_lineage or statement.target is not None
+    ]
+    return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
+
+
+def _name(table: ResolvedTable) -> str:
+    return ".".join(part for part in (table.catalog, table.schema, table.name) if part)
+
+
+def _facet(name: str, content: dict[str, object]) -> dict[str, object]:
+    return {"_producer": PRODUCER, "_schemaURL": _FACETS[name], **content}
+
+
+def _event(
+    statement: StatementLineage, sources: Sources, tables: dict[str, ResolvedTable], time: str
+) -> dict[str, object]:
+    job = f"{statement.file or 'script'}#{statement.statement_index}"
+    target = statement.target or result_name(statement)
+    sql = sources.sql(statement)
+    # the same script analysed again at the same time is the same run
+    run = uuid.uuid5(uuid.NAMESPACE_URL, f"{PRODUCER}/{job}/{target}/{time}/{sql}")
+    return {
+        "eventType": "COMPLETE",
+        "eventTime": time,
+        "run": {"runId": str(run), "facets": {}},
+        "job": {"namespace": NAMESPACE, "name": job, "facets": {"sql": _facet("sql", {"query": sql})}},
+        "inputs": [
+            {"namespace": NAMESPACE, "name": edge.source, "facets": _schema(tables.get(edge.source))}
+            for edge in statement.table_lineage
+        ],
+        "outputs": [
+            {
+                "namespace": NAMESPACE,
+                "name": target,
+                "facets": {**_schema(tables.get(target)), "columnLineage": _column_lineage(statement)},
+            }
+        ],
+        "producer": PRODUCER,
+        "schemaURL": SCHEMA_URL,
+    }
+
+
+def _schema(table: ResolvedTable | None) -> dict[str, object]:
+    if table is None or not table.columns:
+        return {}
+    fields = [
+        {"name": column.name, **({"type": column.data_type} if column.data_type else {})} for column in table.columns
+    ]
+    return {"schema": _facet("schema", {"fields": fields})}
+
+
+def _column_lineage(statement: StatementLineage) -> dict[str, object]:
+    fields: dict[str, dict[str, list[dict[str, object]]]] = {}
+    dataset: list[dict[str, object]] = []
+    for edge in statement.column_lineage:
+        kind, subtype = _TRANSFORMATIONS[edge.role]
+        source: dict[str, object] = {
+            "namespace": NAMESPACE,
+            "name": edge.source_table,
+            "field": ".".join((edge.source_column, *edge.path)),
+            "transformations": [
+                {
+                    "type": kind,
+                    "subtype": subtype,
+                    "description": "approximate" if edge.approximate else "",
+                    "masking": False,
+                }
+            ],
+        }
+        if edge.target_column is None:
+            dataset.append(source)
+        else:
+            fields.setdefault(edge.target_column, {"inputFields": []})["inputFields"].append(source)
+    content: dict[str, object] = {"fields": fields}
+    if dataset:
+        content["dataset"] = dataset
+    return _facet("columnLineage", content)
