@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/iceberg.py [--rows 200000] [--columns 250] [--files 1000] [--merge-rows 5000000]
 
 Promises: the commit under 10 s on SQLite, the load at most 1.1 times the one into Parquet, the merge at least 20 times
-as fast as `upsert` when the updates lie in one of 20 files. Processor seconds are printed beside those of the clock, since
-others may be using the machine.
+as fast as `upsert` when the updates lie in one of 20 files. Processor seconds are printed beside those of the clock,
+since others may be using the machine.
 """
 
 import argparse
