@@ -161,7 +161,7 @@ def from_iceberg(place: str, *, workdir: str | None = None) -> list[Table]:
                 names = catalog.list_tables(parts)
             except NoSuchNamespaceError:
                 names = []
-        for identifier in names or [parts]:
+        for identifier in names or ([parts] if len(parts) > 1 else []):
             table = catalog_settings.load(catalog, identifier)
             if table is not None:
                 loaded.append((identifier, table))
