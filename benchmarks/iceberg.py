@@ -1,4 +1,4 @@
-"""Iceberg: a commit of 1,000 files, the same load into Iceberg and into Parquet, and a merge against PyIceberg's upsert.
+"""Iceberg: a commit of 1,000 files, the same load into Iceberg and into Parquet, and a merge against `upsert`.
 
     .venv/bin/python benchmarks/iceberg.py [--rows 200000] [--columns 250] [--files 1000] [--merge-rows 5000000]
 
