@@ -1,6 +1,6 @@
 """Iceberg: a commit of 1,000 files, the same load into Iceberg and into Parquet, and a merge against `upsert`.
 
-    .venv/bin/python benchmarks/iceberg.py [--rows 200000] [--columns 250] [--files 1000] [--merge-rows 5000000]
+    .venv/bin/python benchmarks/iceberg.py [--rows 1000000] [--columns 250] [--files 1000] [--merge-rows 5000000]
 
 Promises: the commit under 10 s on SQLite, the load at most 1.1 times the one into Parquet, the merge at least 20 times
 as fast as `upsert` when the updates lie in one of 20 files. Processor seconds are printed beside those of the clock,
@@ -176,10 +176,10 @@ def random_rows(per_file: int) -> Callable[[int], pa.Table]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=250)
     parser.add_argument("--files", type=int, default=1_000)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("/tmp/lakebed-bench/iceberg"))
     parser.add_argument("--merge-rows", type=int, default=5_000_000)
     given = parser.parse_args()
@@ -188,7 +188,7 @@ def main() -> None:
     print(f"commit of {given.files} files of {given.columns} columns: {ours} (promised: under 10 s)")
     print(f"  PyIceberg's own reading of their footers alone: {theirs}")
 
-    files = make(given.folder / f"cur-{given.rows}-{given.columns}", rows=given.rows, count=given.columns, files=4)
+    files = make(given.folder / f"cur-{given.rows}-{given.columns}", rows=given.rows, count=given.columns, files=8)
     schema = table_columns(given.columns)
     times: dict[str, list[Took]] = {"parquet": [], "iceberg": []}
     for _ in range(given.repeat):
