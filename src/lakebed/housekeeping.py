@@ -1,18 +1,16 @@
 """`lakebed sweep`, `rollback` and `history`: what crashed runs left, older states, and who changed what."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from lakebed.errors import ConfigError, LakebedError
+from lakebed.orphans import Orphan, clear_orphans
 from lakebed.reading import open_table
 from lakebed.state.rebuild import describe_table
-from lakebed.state.records import SchemaChangeRecord, StagingFolder
-from lakebed.storage import Storage
-from lakebed.targets.base import Target
+from lakebed.state.records import SchemaChangeRecord
 from lakebed.targets.iceberg import IcebergTarget
-from lakebed.targets.iceberg_maintenance import Expired, SnapshotRecord, expire, live_files, roll_back, snapshots
+from lakebed.targets.iceberg_maintenance import Expired, SnapshotRecord, expire, roll_back, snapshots
 from lakebed.workspace import Workspace
 
 
@@ -50,44 +48,22 @@ def sweep(
     still commit them is alive; files that a table names stay.
     """
     workspace = _workspace(workdir)
-    removed: list[str] = []
-    kept: list[str] = []
-    folders: list[str] = []
+    orphans: list[Orphan] = []
     with workspace.ledger() as ledger:
-        for orphan in ledger.orphans():
-            if target is not None and orphan.table != open_table(target, workdir=workdir).address:
-                continue
-            loose, committed = _loose_files(orphan, workspace.storage, workdir)
-            folders.append(orphan.folder)
-            removed += loose
-            kept += committed
-            if not dry_run:
-                workspace.storage.delete(loose)
-                ledger.close_staging(orphan.folder)
+        for address in dict.fromkeys(orphan.table for orphan in ledger.orphans()):
+            if target is None or address == open_table(target, workdir=workdir).address:
+                opened = open_table(address, workdir=workdir)
+                orphans += clear_orphans(opened, ledger, workspace.storage, dry_run=dry_run)
     expired = Expired((), ())
     if expire_before is not None:
         expired = expire(_iceberg(target, workdir).existing_table(), datetime.now(UTC) - expire_before, dry_run=dry_run)
-    return Swept(tuple(folders), tuple(removed), tuple(kept), expired, dry_run)
-
-
-def _loose_files(orphan: StagingFolder, storage: Storage, workdir: str | Path | None) -> tuple[list[str], list[str]]:
-    target = open_table(orphan.table, workdir=workdir)
-    named = {_plain(uri) for uri in _named(target)}
-    inside = [entry.uri for entry in storage.list(orphan.folder)]
-    loose = [uri for uri in inside if _plain(uri) not in named]
-    return loose, [uri for uri in inside if _plain(uri) in named]
-
-
-def _named(target: Target) -> Iterator[str]:
-    if isinstance(target, IcebergTarget):
-        table = target.table()
-        yield from live_files(table) if table is not None else ()
-    else:
-        yield from (file.uri for file in target.state().files)
-
-
-def _plain(uri: str) -> str:
-    return uri.removeprefix("file://")
+    return Swept(
+        folders=tuple(orphan.folder for orphan in orphans),
+        files=tuple(uri for orphan in orphans for uri in orphan.loose),
+        kept=tuple(uri for orphan in orphans for uri in orphan.committed),
+        expired=expired,
+        dry_run=dry_run,
+    )
 
 
 def rollback(target: str, snapshot: int, *, workdir: str | Path | None = None) -> SnapshotRecord:
