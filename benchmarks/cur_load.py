@@ -157,6 +157,7 @@ def memory(files: list[Path], out: Path, count: int) -> Measured:
     return result
 
 
+DLT = {"dlt": "plain", "dlt-tuned": "tuned"}
 CONTENDERS: dict[str, Callable[[list[Path], Path, int], Measured]] = {
     "lakebed-spark": lakebed_spark,
     "duckdb": duckdb_parquet,
@@ -170,11 +171,11 @@ CONTENDERS: dict[str, Callable[[list[Path], Path, int], Measured]] = {
 def contend(name: str, files: list[Path], count: int) -> Measured:
     """Runs one contender in a fresh process and a fresh folder."""
     with tempfile.TemporaryDirectory(prefix="lakebed-bench-", dir=files[0].parent) as out:
-        if name == "dlt":
+        if name in DLT:
             columns = Path(out) / "columns.json"
             columns.write_text(json.dumps(cur.columns(count)))
             peer = HERE / "peers" / "dlt_load.py"
-            return run_contender([str(PEER_PYTHON), str(peer), str(files[0].parent), out, str(columns)])
+            return run_contender([str(PEER_PYTHON), str(peer), DLT[name], str(files[0].parent), out, str(columns)])
         listed = [str(file) for file in files]
         return run_contender(
             [sys.executable, __file__, "--contender", name, "--out", out, "--columns", str(count), *listed]
@@ -191,7 +192,7 @@ def compare(files: list[Path], count: int, rounds: int) -> None:
     """The best of several rounds each, and the ratios that the project promises."""
     wanted = ["lakebed-spark", "duckdb", "spark-reader", "lakebed-duckdb", "duckdb-insert"]
     if PEER_PYTHON.exists():
-        wanted.append("dlt")
+        wanted += DLT
     best: dict[str, Measured] = {}
     for _ in range(rounds):
         for name in wanted:
@@ -200,7 +201,7 @@ def compare(files: list[Path], count: int, rounds: int) -> None:
             if name not in best or measured.cpu_seconds < best[name].cpu_seconds:
                 best[name] = measured
     ours = best["lakebed-spark"]
-    for name, promised in (("duckdb", 1.5), ("spark-reader", 3.0), ("dlt", 2.5)):
+    for name, promised in (("duckdb", 1.5), ("spark-reader", 3.0), ("dlt", 2.5), ("dlt-tuned", 2.5)):
         if name in best:
             clock, cpu = best[name].seconds / ours.seconds, best[name].cpu_seconds / ours.cpu_seconds
             print(f"lakebed is {clock:.2f} times as fast as {name} ({cpu:.2f} by CPU), promised {promised}")

@@ -1,16 +1,18 @@
 """`lakebed sweep`, `rollback` and `history`: what crashed runs left, older states, and who changed what."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from lakebed.errors import ConfigError, LakebedError
-from lakebed.orphans import Orphan, clear_orphans
+from lakebed.holding import what_it_says
 from lakebed.reading import open_table
-from lakebed.state.rebuild import describe_table
-from lakebed.state.records import SchemaChangeRecord
-from lakebed.targets.iceberg import IcebergTarget
-from lakebed.targets.iceberg_maintenance import Expired, SnapshotRecord, expire, roll_back, snapshots
+from lakebed.state.ledger import Ledger
+from lakebed.state.records import SchemaChangeRecord, StagingFolder
+from lakebed.storage import Storage
+from lakebed.targets.base import Target
+from lakebed.targets.snapshots import Expired, HasSnapshots, SnapshotRecord
 from lakebed.workspace import Workspace
 
 
@@ -48,22 +50,56 @@ def sweep(
     still commit them is alive; files that a table names stay.
     """
     workspace = _workspace(workdir)
-    orphans: list[Orphan] = []
+    only = None if target is None else open_table(target, workdir=workdir)
     with workspace.ledger() as ledger:
-        for address in dict.fromkeys(orphan.table for orphan in ledger.orphans()):
-            if target is None or address == open_table(target, workdir=workdir).address:
-                opened = open_table(address, workdir=workdir)
-                orphans += clear_orphans(opened, ledger, workspace.storage, dry_run=dry_run)
+        left = [
+            sweep_orphan(orphan, only or workspace.target(orphan.table), ledger, workspace.storage, dry_run=dry_run)
+            for orphan in ledger.orphans()
+            if only is None or orphan.table == only.address
+        ]
     expired = Expired((), ())
     if expire_before is not None:
-        expired = expire(_iceberg(target, workdir).existing_table(), datetime.now(UTC) - expire_before, dry_run=dry_run)
+        expired = _with_snapshots(target, workdir).expire(datetime.now(UTC) - expire_before, dry_run=dry_run)
     return Swept(
-        folders=tuple(orphan.folder for orphan in orphans),
-        files=tuple(uri for orphan in orphans for uri in orphan.loose),
-        kept=tuple(uri for orphan in orphans for uri in orphan.committed),
+        folders=tuple(one.folder for one in left),
+        files=tuple(uri for one in left for uri in one.loose),
+        kept=tuple(uri for one in left for uri in one.committed),
         expired=expired,
         dry_run=dry_run,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What lay in the folder of a run that is over."""
+
+    folder: str
+    loose: tuple[str, ...]
+    committed: tuple[str, ...]
+
+
+def sweep_orphan(
+    orphan: StagingFolder, target: Target, ledger: Ledger, storage: Storage, *, dry_run: bool = False
+) -> Leftovers:
+    """Removes from the folder of a crashed run what the table does not name, and closes it in the ledger."""
+    # Asked first: a target that finishes a crashed commit when it is opened moves files out of the folder.
+    named = {_plain(uri) for uri in _named(target)}
+    inside = [entry.uri for entry in storage.list(orphan.folder)]
+    loose = tuple(uri for uri in inside if _plain(uri) not in named)
+    if not dry_run:
+        storage.delete(loose)
+        ledger.close_staging(orphan.folder)
+    return Leftovers(orphan.folder, loose, tuple(uri for uri in inside if _plain(uri) in named))
+
+
+def _named(target: Target) -> Iterable[str]:
+    if isinstance(target, HasSnapshots):
+        return target.named_files()
+    return [file.uri for file in target.state().files]
+
+
+def _plain(uri: str) -> str:
+    return uri.removeprefix("file://")
 
 
 def rollback(target: str, snapshot: int, *, workdir: str | Path | None = None) -> SnapshotRecord:
@@ -71,12 +107,12 @@ def rollback(target: str, snapshot: int, *, workdir: str | Path | None = None) -
 
     The ledger then knows which deliveries the table holds, so that the next run loads what is missing again.
     """
-    opened = _iceberg(target, workdir)
-    roll_back(opened.existing_table(), snapshot)
-    state = opened.state()
+    table = _with_snapshots(target, workdir)
+    table.roll_back(snapshot)
+    opened = open_table(target, workdir=workdir)
     with _workspace(workdir).ledger() as ledger:
-        ledger.rebuild([describe_table(opened.address, schema=state.schema, version=state.version, data=opened.read())])
-    return next(record for record in snapshots(opened.existing_table()) if record.id == snapshot)
+        ledger.rebuild([what_it_says(opened, opened.state())])
+    return next(record for record in table.snapshots() if record.id == snapshot)
 
 
 @dataclass(frozen=True)
@@ -115,20 +151,18 @@ def history(target: str, *, workdir: str | Path | None = None) -> History:
     opened = open_table(target, workdir=workdir)
     with _workspace(workdir).ledger_for_reading() as ledger:
         changes = ledger.schema_history(opened.address)
-    found: tuple[SnapshotRecord, ...] = ()
-    if isinstance(opened, IcebergTarget) and (table := opened.table()) is not None:
-        found = snapshots(table)
+    found = opened.snapshots() if isinstance(opened, HasSnapshots) else ()
     if not changes and not found and not opened.state().exists:
         raise LakebedError(f"nothing is known of {opened.address}, and there is no such table")
     return History(opened.address, changes, found)
 
 
-def _iceberg(target: str | None, workdir: str | Path | None) -> IcebergTarget:
+def _with_snapshots(target: str | None, workdir: str | Path | None) -> HasSnapshots:
     remedy = "Name an Iceberg table: iceberg:NAMESPACE.TABLE."
     if target is None:
         raise ConfigError("snapshots belong to one table", remedy=remedy)
     opened = open_table(target, workdir=workdir)
-    if isinstance(opened, IcebergTarget):
+    if isinstance(opened, HasSnapshots):
         return opened
     raise ConfigError(f"{target} has no snapshots", remedy=remedy)
 

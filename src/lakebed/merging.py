@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Literal, TypeAlias
 
+from lakebed.config import Settings, load_settings
 from lakebed.engines.merge import CheckedSource, Matches, MergeEngine, MergeJob, MergeSource
 from lakebed.errors import (
     ConcurrentModification,
@@ -17,18 +17,18 @@ from lakebed.errors import (
     SchemaError,
     UnsupportedType,
 )
-from lakebed.merge import refusals
-from lakebed.merge.plan import MergePlan, plan_merge
-from lakebed.merge.prune import prune
-from lakebed.merge.result import MergeResult, check_balance
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified, unify
+from lakebed.merge_core import refusals
+from lakebed.merge_core.plan import MergePlan, plan_merge
+from lakebed.merge_core.prune import prune
+from lakebed.merge_core.result import MergeResult, check_balance
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.types import Schema, fold
 from lakebed.storage import Storage
 from lakebed.targets.address import Address, open_target
-from lakebed.targets.base import Change, MergesRows, RowMerge, TableState, Target
+from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.files import with_bounds
 
 log = logging.getLogger(__name__)
@@ -72,9 +72,10 @@ def merge(
         dedup_order_by=dedup_order_by,
         partition_columns=partition_columns,
     )
-    storage = storage or Storage()
+    settings = load_settings({"workdir": os.fspath(workdir)} if workdir is not None else None)
+    storage = storage or Storage(settings.storage.settings())
     chosen = choose_engine(engine, source, use_merge)
-    table = _open(target, workdir, storage)
+    table = _open(target, settings, storage)
     with chosen.open(source, storage.settings.to_dict()) as rows:
         run = _Run(spec, rows, table, storage, dry_run=dry_run)
         for attempt in range(1, ATTEMPTS + 1):
@@ -143,6 +144,8 @@ class _Run:
         return self._commit(state, plan)
 
     def _state(self) -> TableState:
+        if isinstance(self.target, Settles) and not self.dry_run and self.target.settle():
+            log.info("files of %s that other writers had covered were written anew first", self.target.address)
         try:
             return self.target.state()
         except SchemaError as error:
@@ -301,11 +304,11 @@ def _properties(plan: MergePlan) -> dict[str, str]:
     }
 
 
-def _open(target: str | os.PathLike[str] | Target, workdir: str | os.PathLike[str] | None, storage: Storage) -> Target:
+def _open(target: str | os.PathLike[str] | Target, settings: Settings, storage: Storage) -> Target:
     if not isinstance(target, str | os.PathLike):
         return target
-    folder = Path(workdir or os.environ.get("LAKEBED_WORKDIR") or ".lakebed")
-    return open_target(Address.parse(os.fspath(target), bare_path=True), workdir=folder, storage=storage)
+    address = Address.parse(os.fspath(target), bare_path=True)
+    return open_target(address, workdir=settings.workdir_path, storage=storage, catalogs=settings.catalog)
 
 
 def _is_spark(source: object) -> bool:

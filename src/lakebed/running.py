@@ -11,11 +11,11 @@ from lakebed.deciding import Decision, decide
 from lakebed.engines.base import Engine
 from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, SourceError
 from lakebed.holding import held, what_it_says
+from lakebed.housekeeping import sweep_orphan
 from lakebed.incoming import NamingChoice
 from lakebed.loading import Loader
 from lakebed.model import Delivery
 from lakebed.observer import Observer
-from lakebed.orphans import clear_orphans
 from lakebed.reports import DeliveryReport, TableReport
 from lakebed.schema.evolve import Policy
 from lakebed.source.discover import Discovered, DiscoverFilters, discover
@@ -57,7 +57,6 @@ class Run:
         self._source = source
         self._open = ExitStack()
         self._session: Session | None = None
-        self._cleared: set[str] = set()
         self._targets: dict[tuple[Address, str | None], Target] = {}
 
     def __enter__(self) -> "Run":
@@ -91,7 +90,6 @@ class Run:
     def _take(self, delivery: Delivery, address: Address, found: Discovered) -> DeliveryReport:
         target = self._target(address)
         with self._ledger.claim_load(target.address, delivery.slice) as claim:
-            self._clear_orphans(target)
             decision = self._decide(target, delivery)
             if decision.action == "refuse":
                 raise MissingFile(
@@ -112,12 +110,6 @@ class Run:
                     delivery = self._discover_again(delivery)
             tidy_staging(self._workspace, self._ledger, delivery)
             return report
-
-    def _clear_orphans(self, target: Target) -> None:
-        """Removes what killed runs left of this table, once a run."""
-        if target.address not in self._cleared:
-            self._cleared.add(target.address)
-            clear_orphans(target, self._ledger, self._workspace.storage)
 
     def _decide(self, target: Target, delivery: Delivery) -> Decision:
         state = target.state()
@@ -186,7 +178,11 @@ class Run:
     def _target(self, address: Address) -> Target:
         key = (address, self._shared_staging())
         if key not in self._targets:
-            self._targets[key] = self._workspace.target(address, staging=key[1])
+            target = self._workspace.target(address, staging=key[1])
+            for orphan in self._ledger.orphans():
+                if orphan.table == target.address:
+                    sweep_orphan(orphan, target, self._ledger, self._workspace.storage)
+            self._targets[key] = target
         return self._targets[key]
 
     def _shared_staging(self) -> str | None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from lakebed.config import load_settings
 from lakebed.errors import ColumnDropRefused, ConfigError, NotFound, SchemaError
@@ -10,8 +10,9 @@ from lakebed.evolving import apply, parse_type
 from lakebed.schema.duckdb import from_duckdb
 from lakebed.schema.evolve import Policy
 from lakebed.schema.types import Column, DataType, Schema, Text
-from lakebed.targets.iceberg import IcebergTarget
-from lakebed.targets.iceberg_catalog import DEFAULT_CATALOG, CatalogSettings
+
+if TYPE_CHECKING:
+    from lakebed.targets.iceberg import IcebergTarget
 
 LOG = logging.getLogger("lakebed")
 
@@ -28,7 +29,7 @@ class Relation(Protocol):
     def identifier(self) -> str | None: ...
 
 
-AnyRelation: TypeAlias = Relation | IcebergTarget | str
+AnyRelation: TypeAlias = "Relation | IcebergTarget | str"
 
 
 def evolve_s3_tables_schema(
@@ -71,7 +72,10 @@ def _type(column: str, text: str) -> DataType:
         return Text()
 
 
-def _target(relation: AnyRelation) -> IcebergTarget:
+def _target(relation: AnyRelation) -> "IcebergTarget":
+    from lakebed.targets.iceberg import IcebergTarget
+    from lakebed.targets.iceberg_catalog import DEFAULT_CATALOG, CatalogSettings
+
     if isinstance(relation, IcebergTarget):
         return relation
     if isinstance(relation, str):

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 import sqlglot
 from pyspark.sql import SparkSession
-from spark_plan import plan_lineage
-from tpc_workload import workload
+from tests.lineage.spark_plan import plan_lineage
+from tests.lineage.tpc_workload import workload
 
 import lakebed
 from lakebed.lineage.model import VALUE_ROLES

@@ -6,23 +6,27 @@ from importlib.resources import files
 import duckdb
 
 
+def connection(name: str) -> duckdb.DuckDBPyConnection:
+    """A database with the empty tables of `tpcds` or `tpch`; the extension is a wheel, nothing is downloaded."""
+    opened = duckdb.connect()
+    extension = next(path for path in _files(files(f"duckdb_extension_{name}")) if path.endswith(".duckdb_extension"))
+    opened.load_extension(extension)
+    opened.execute(f"CALL {'dsdgen' if name == 'tpcds' else 'dbgen'}(sf=0)")
+    return opened
+
+
 @cache
 def workload(name: str) -> tuple[tuple[str, ...], dict[str, object]]:
-    """The queries of `tpcds` or `tpch`, and their tables as an imported schema; nothing is downloaded."""
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "false"})
-    folder = files(f"duckdb_extension_{name}")
-    extension = next(path for path in _files(folder) if path.endswith(".duckdb_extension"))
-    connection.load_extension(extension)
-    generate = "dsdgen" if name == "tpcds" else "dbgen"
-    connection.execute(f"CALL {generate}(sf=0)")
-    queries = connection.execute(f"SELECT query FROM {name}_queries() ORDER BY query_nr").fetchall()
+    """The queries of `tpcds` or `tpch`, and their tables as an imported schema."""
+    opened = connection(name)
+    queries = opened.execute(f"SELECT query FROM {name}_queries() ORDER BY query_nr").fetchall()
     tables: dict[str, list[dict[str, str]]] = {}
-    for table, column, kind in connection.execute(
+    for table, column, kind in opened.execute(
         "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal "
         "ORDER BY table_name, column_index"
     ).fetchall():
         tables.setdefault(table, []).append({"name": column, "dataType": kind})
-    connection.close()
+    opened.close()
     schema: dict[str, object] = {"tables": [{"name": table, "columns": columns} for table, columns in tables.items()]}
     return tuple(query for (query,) in queries), schema
 

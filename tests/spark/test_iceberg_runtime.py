@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.unit.iceberg_tables import NOVEMBER, OCTOBER, load, open_table, rows_of
 
 from lakebed.errors import ConcurrentModification
 from lakebed.targets.iceberg import IcebergTarget
 from lakebed.targets.iceberg_spark_conf import AWS_BUNDLE, RUNTIME, SQLITE_DRIVER, spark_conf
 from lakebed.testing.server import S3Server
 from lakebed.testing.strangers import jars
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-from iceberg_tables import NOVEMBER, OCTOBER, load, open_table, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.full]
 SESSION = Path(__file__).with_name("iceberg_runtime_session.py")

@@ -1,30 +1,27 @@
 """`lakebed.read(..., spark=)` on Iceberg: without jars, equal to every other reader, pruned where it can be."""
 
-import sys
+import json
 from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.unit.iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open_table, rows_of
 
 import lakebed
-from lakebed.config import load_settings
-from lakebed.engines.spark.session import open_session
+from lakebed.engines.spark.session import Session
 from lakebed.model import Slice
+from lakebed.testing.cluster import Server
 from lakebed.testing.server import S3Server
 from lakebed.testing.strangers import attach_rest, duckdb_with_iceberg
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-from iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open_table, rows_of
 
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    # The session of this process, whoever started it first; it ends with the process.
-    return open_session(load_settings({"master": "local[2]"})).spark
+@pytest.fixture
+def spark(spark_local: Session) -> SparkSession:
+    return spark_local.spark
 
 
 def collected(frame: DataFrame) -> list[dict[str, object]]:
@@ -148,3 +145,28 @@ def test_after_strangers_spark_reads_what_they_left_and_our_next_load_loses_noth
     assert seen(rows_of(target)) == [*expected, (9, None, None)]
     assert seen(collected(lakebed.read(address, spark=spark))) == [*expected, (9, None, None)]
     assert sorted(duck.execute(f"SELECT id, title, extra FROM {table}").fetchall()) == [*expected, (9, None, None)]
+
+
+CONNECT = """
+import json, sys
+import lakebed
+from lakebed.config import load_settings
+from lakebed.engines.spark.session import open_session
+
+url, workdir = sys.argv[1:3]
+with open_session(load_settings({"remote": url})) as session:
+    frame = lakebed.read("iceberg:billing.costs", spark=session.spark, workdir=workdir)
+    rows = sorted([row.id, row.late, row.lakebed_period] for row in frame.collect())
+    october = frame.where("lakebed_period = '2026-10'")
+    print(json.dumps({"rows": rows, "files": len(october.inputFiles()), "october": october.count()}))
+"""
+
+
+def test_on_spark_connect(spark_connect: Server, tmp_path: Path) -> None:
+    evolved(tmp_path)
+    answer = json.loads(spark_connect.run(CONNECT, str(tmp_path)).splitlines()[-1])
+    assert answer == {
+        "rows": [[1, None, "2026-10"], [2, None, "2026-10"], [2**40, "column", "2026-11"]],
+        "files": 1,
+        "october": 2,
+    }

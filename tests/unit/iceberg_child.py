@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from iceberg_tables import OCTOBER, load, of_slice, open_table, plan, write
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Transaction
 from pyiceberg.table.update.snapshot import _OverwriteFiles
+from tests.unit.iceberg_tables import OCTOBER, load, of_slice, open_table, plan, write
 
 import lakebed.targets.iceberg_commit as commit_module
 from lakebed.errors import ConcurrentModification

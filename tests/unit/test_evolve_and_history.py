@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from iceberg_tables import NOVEMBER, OCTOBER, load, open_table, rows_of
+from tests.unit.iceberg_tables import NOVEMBER, OCTOBER, load, open_table, rows_of
 from typer.testing import CliRunner, Result
 
 import lakebed

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from iceberg_tables import NOVEMBER, OCTOBER, load, open_table, rows_of
+from tests.unit.iceberg_tables import NOVEMBER, OCTOBER, load, open_table, rows_of
 
 from lakebed.housekeeping import sweep
 from lakebed.state.ledger import Ledger
@@ -19,6 +19,7 @@ from lakebed.targets.iceberg import IcebergTarget
 from lakebed.testing.server import S3Server
 
 CHILD = Path(__file__).with_name("iceberg_child.py")
+PATH = {"PYTHONPATH": str(Path(__file__).parents[2])}
 OLD = [("n", None), ("old", None)]
 NEW = [("n", None), ("new", "x"), ("new", "y")]
 
@@ -40,7 +41,8 @@ def test_killed_at_any_stage_the_table_is_old_or_new(
     target = open_table(tmp_path)
     load(target, pa.table({"id": ["old"]}), OCTOBER, partition_by=["lakebed_period"])
     load(target, pa.table({"id": ["n"]}), NOVEMBER)
-    child = subprocess.run([sys.executable, str(CHILD), "kill", str(tmp_path), stage], check=False, timeout=120)
+    command = [sys.executable, str(CHILD), "kill", str(tmp_path), stage]
+    child = subprocess.run(command, env={**os.environ, **PATH}, check=False, timeout=120)
     assert child.returncode == -signal.SIGKILL
 
     reopened = open_table(tmp_path)
@@ -65,7 +67,7 @@ def run_race(workdir: Path, target: IcebergTarget, **environment: str) -> None:
     processes = [
         subprocess.Popen(
             [sys.executable, str(CHILD), "race", str(workdir), str(number), "3"],
-            env={**os.environ, **environment},
+            env={**os.environ, **PATH, **environment},
             stderr=subprocess.PIPE,
             text=True,
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open_table, plan, rows_of, write
+from tests.unit.iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open_table, plan, rows_of, write
 
 from lakebed.errors import ConcurrentModification, TargetError
 from lakebed.model import Slice, Staging

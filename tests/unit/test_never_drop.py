@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from iceberg_tables import load, open_table, rows_of
+from tests.unit.iceberg_tables import load, open_table, rows_of
 
 from lakebed.datasets import evolve_s3_tables_schema
 from lakebed.errors import AmbiguousColumnCase, ColumnDropRefused, NotFound, TargetError

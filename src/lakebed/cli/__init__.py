@@ -21,11 +21,12 @@ COMMANDS: dict[str, str] = {
     "load": "lakebed.cli.load",
     "status": "lakebed.cli.status",
     "reconcile": "lakebed.cli.reconcile",
+    "lineage": "lakebed.cli.lineage",
+    "merge": "lakebed.cli.merge",
     "evolve": "lakebed.cli.evolve",
     "history": "lakebed.cli.history",
     "rollback": "lakebed.cli.rollback",
     "sweep": "lakebed.cli.sweep",
-    "lineage": "lakebed.cli.lineage",
     "doctor": "lakebed.cli.doctor",
 }
 

@@ -20,6 +20,7 @@ from lakebed.engines.duckdb.extensions import load_extension
 from lakebed.engines.spark.session import open_session
 from lakebed.errors import ConfigError, LakebedError
 from lakebed.lineage import analyze
+from lakebed.lineage.imports import load_schema
 from lakebed.merging import merge
 from lakebed.pipeline import plan, run
 from lakebed.reading import read
@@ -175,11 +176,8 @@ class _Tour:
     def _trace(self) -> None:
         _say("9", "Where does this number come from?", "lakebed lineage: a view, traced to billing columns")
         OUT.print(f"[dim]{escape(_VIEW)}[/]")
-        columns = [
-            {"name": column.name}
-            for column in Workspace.open({"workdir": self._workdir}).target(f"{self._target}#{TABLE}").state().schema
-        ]
-        [view] = analyze(_VIEW, dialect="duckdb", schema={"tables": [{"name": TABLE, "columns": columns}]}).statements
+        schema = load_schema([self._target], dialect="duckdb")
+        [view] = analyze(_VIEW, dialect="duckdb", schema=schema).statements
         for edge in view.column_lineage:
             if edge.target_column:
                 OUT.print(f"  {edge.source_table}.{edge.source_column} → {edge.target_column}  [dim]{edge.role}[/]")

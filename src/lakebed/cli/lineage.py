@@ -42,7 +42,9 @@ def lineage(
     ] = None,
     upstream: Annotated[str | None, typer.Option(help="Only what TABLE.COLUMN comes from.")] = None,
     downstream: Annotated[str | None, typer.Option(help="Only what TABLE.COLUMN reaches.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail where there is a warning.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail where there is an error or a warning among the issues.")
+    ] = False,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
@@ -65,7 +67,7 @@ def lineage(
             _write_duckdb(result, Sources(scripts), output, as_json=as_json)
         else:
             _write(export(result, "json" if as_json else format, Sources(scripts)), output)
-    if any(issue.severity == "error" or (strict and issue.severity == "warning") for issue in result.issues):
+    if strict and any(issue.severity in ("error", "warning") for issue in result.issues):
         raise typer.Exit(1)
 
 

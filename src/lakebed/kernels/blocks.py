@@ -51,7 +51,7 @@ class BlockReader:
         self._stream = stream
         self._key = key
         self._exact = exact
-        self._rest = stream.read(BLOCK_BYTES)
+        self._rest = stream.read(max(BLOCK_BYTES, len(_BOM)))
         if self._rest.startswith(_UTF16):
             raise SourceError(
                 f"{key}: the file is UTF-16, not UTF-8", remedy="Convert it first: iconv -f UTF-16 -t UTF-8."
@@ -88,9 +88,11 @@ class BlockReader:
     def __iter__(self) -> Iterator[Block]:
         while True:
             more = self._stream.read(BLOCK_BYTES)
-            data = self._rest + more if more else self._rest
-            end = (_exact_end(data, last=not more) if self._exact else _paired_end(data)) if more else len(data)
-            if not more and data:
+            data = self._rest + more
+            if more:
+                end = _exact_end(data, last=False) if self._exact else _paired_end(data)
+            else:
+                end = len(data)
                 self._refuse_open_quote(data)
             if end:
                 block = Block(data[:end], self._line)
@@ -136,6 +138,8 @@ def records(block: Block) -> Iterator[Record]:
 
 def _paired_end(data: bytes) -> int:
     """Behind the last newline that an even number of quotes precedes."""
+    if _QUOTE not in data:
+        return data.rfind(_NEWLINE) + 1
     quotes = data.count(_QUOTE)
     end = len(data)
     while (newline := data.rfind(_NEWLINE, 0, end)) >= 0:

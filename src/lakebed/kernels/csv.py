@@ -5,6 +5,7 @@ Everything else is kept as it stands: leading zeros, blanks. The word NULL is te
 other it is NULL, and counted.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from lakebed.kernels.blocks import Block, BlockReader, Misaligned, records
 from lakebed.kernels.header import match_header
 from lakebed.kernels.job import Rejected
 from lakebed.kernels.values import checked, exact_type, typed
+
+_HOLDS_MORE_THAN_LINE_ENDS = re.compile(rb"[^\r\n]").search
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class CsvReader:
 
     def __iter__(self) -> Iterator[Batch]:
         for block in self._blocks:
-            if block.data.strip(b"\r\n"):
+            if _HOLDS_MORE_THAN_LINE_ENDS(block.data):
                 yield self._read(block)
 
     def _read(self, block: Block) -> Batch:

@@ -83,3 +83,10 @@ def _pair(left: pa.Array, right: pa.Array, width: int) -> pa.Array:
 
 def _flat(values: pa.ChunkedArray | pa.Array) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def counting(length: int) -> pa.Array:
+    """0, 1, 2, ... as int64."""
+    if hasattr(pa, "arange"):
+        return pa.arange(0, length)
+    return pa.array(range(length), pa.int64())

@@ -6,8 +6,9 @@ by the target.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +17,9 @@ import pyarrow.parquet as pq
 
 from lakebed.kernels.conform import as_type, conform
 from lakebed.kernels.files import filesystem
-from lakebed.kernels.keys import KeyIndex
+from lakebed.kernels.keys import KeyIndex, counting
+
+T = TypeVar("T")
 
 BATCH_ROWS = 131_072
 # Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
@@ -152,7 +155,7 @@ def rewrite(
     try:
         for file, matched in files:
             with _open(file.uri, settings) as reader:
-                for batch, rows, positions in _batches(reader, file, matched, rules.schema):
+                for batch, rows, positions in _ahead(_batches(reader, file, matched, rules.schema)):
                     before = batch.num_rows
                     if len(rows) and rules.update_matched:
                         batch = _updated(batch, rows, source, positions, rules.emptied)
@@ -198,7 +201,7 @@ def write_rows(
     rows_per_file: int = 5_000_000,
 ) -> list[Written]:
     """Writes the rows at these positions, or all, as new files, one partition after the other."""
-    chosen = _counting(rows.num_rows) if positions is None else positions
+    chosen = counting(rows.num_rows) if positions is None else positions
     written = []
     for number, (partition, mine) in enumerate(_partitions(rows, chosen, rules.partition_by)):
         for start in range(0, len(mine), rows_per_file):
@@ -286,6 +289,15 @@ def _batches(
         start += rows
 
 
+def _ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items, each made ready by a second thread while the one before it is worked on."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = reader.submit(next, items, None)
+            yield item
+
+
 class _Places:
     """Binary search in an ascending Arrow array."""
 
@@ -325,17 +337,12 @@ def _replace(old: pa.Array, mask: pa.Array, new: pa.Array) -> pa.Array:
         return pc.replace_with_mask(old, mask, new)
     # Nested types have no such kernel: take from old and new rows laid end to end.
     rows = len(old)
-    places = pc.replace_with_mask(_counting(rows), mask, pc.add(_counting(len(new)), rows))
+    places = pc.replace_with_mask(counting(rows), mask, pc.add(counting(len(new)), rows))
     return pa.concat_arrays([old, new]).take(places)
 
 
 def _mask(length: int, rows: pa.Array) -> pa.Array:
-    return pc.is_in(_counting(length), value_set=rows)
-
-
-@lru_cache(maxsize=4)
-def _counting(length: int) -> pa.Array:
-    return pa.array(range(length), pa.int64())
+    return pc.is_in(counting(length), value_set=rows)
 
 
 def _stays(batch: pa.RecordBatch, partition: Mapping[str, str | None], partition_by: Sequence[str]) -> pa.Array:

@@ -84,6 +84,20 @@ class Analyzer:
                 )
             )
             self._statements.append(_empty("UNKNOWN", ctx))
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            # sqlglot's trees carry no types: what it accepts of broken SQL can have any shape. The other statements must
+            # not be lost for it, and the reader must know that this one is.
+            ctx.issues.append(
+                Issue(
+                    "UNSUPPORTED_SYNTAX",
+                    "error",
+                    f"this statement has a form that is not understood ({type(error).__name__})",
+                    HINT_SYNTAX,
+                    ctx.index,
+                    ctx.span,
+                )
+            )
+            self._statements.append(_empty("UNKNOWN", ctx))
 
     def _unparsed(self, parsed: Parsed, ctx: Context) -> None:
         problem = parsed.problem

@@ -129,11 +129,13 @@ class Catalog:
 
     def similar(self, parts: Sequence[Part]) -> str | None:
         """A declared table whose last part is the same: what the writer may have meant."""
-        return self._by_last.get(self.key(parts)[-1])
+        return self._by_last.get(self.key(parts)[-1]) if parts else None
 
     def find(self, parts: Sequence[Part]) -> Table | None:
         """The table that a name means here, imported before implied."""
         key = self.key(parts)
+        if not key:
+            return None
         imported, implied = self._imported, self._implied
         if len(key) == 1 and not self.search_path and not self.default_schema:
             return imported.get(key) or implied.get(key)
@@ -174,7 +176,7 @@ class Catalog:
         complete: bool = True,
     ) -> Mismatch | None:
         """What DDL says about a table; an answer says how it contradicts the imported one."""
-        if not self.allow_implied:
+        if not self.allow_implied or not parts:
             return None
         imported = self._find_imported(parts)
         if imported is not None:
@@ -265,7 +267,7 @@ class Catalog:
     def rename(self, parts: Sequence[Part], new: Sequence[Part], statement_index: int) -> None:
         """Gives a table a new name; the imported one keeps its old name too."""
         table = self.find(parts)
-        if table is None or not self.allow_implied:
+        if table is None or not new or not self.allow_implied:
             return
         target = new
         if len(new) == 1 and len(parts) > 1:

@@ -64,12 +64,16 @@ class Context:
     # -- names
 
     def key_of(self, identifier: exp.Expr) -> str:
+        """What a name compares by; a node in a name's place that is none counts by its text."""
         args = identifier.args
-        return self.column_key(args["this"], args.get("quoted") is True)
+        text = args.get("this")
+        return self.column_key(text if type(text) is str else identifier.name, args.get("quoted") is True)
 
     def spelling_of(self, identifier: exp.Expr) -> str:
+        """What a name is shown as."""
         args = identifier.args
-        return self.column_spelling(args["this"], args.get("quoted") is True)
+        text = args.get("this")
+        return self.column_spelling(text if type(text) is str else identifier.name, args.get("quoted") is True)
 
     # -- tables
 

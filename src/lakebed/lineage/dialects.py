@@ -27,6 +27,8 @@ class Dialect:
     recursive_unsaid: bool = False
     # `SELECT *` over USING puts the merged columns first; the others leave them where the left table has them
     using_first: bool = True
+    # columns of the same name in a derived table are told apart as a, a_1; elsewhere they are ambiguous
+    numbers_repeated: bool = False
     # UNPIVOT lists the name column before the value columns
     unpivot_name_first: bool = True
     # the names that columns of VALUES have without an alias: prefix and first number
@@ -82,6 +84,7 @@ DIALECTS = {
             lateral_alias=True,
             alias_in_where=True,
             using_first=False,
+            numbers_repeated=True,
             values_names=("col", 0),
             pseudo_columns=frozenset({"rowid", "filename", "file_row_number"}),
         ),

@@ -7,6 +7,7 @@ is linear in the edges, and every question walks only what it reaches, so that t
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from lakebed.errors import LineageError
 from lakebed.lineage.model import VALUE_ROLES, AnalyzeResult, ColumnEdge, StatementLineage
@@ -74,6 +75,24 @@ class Impact:
             "tables": list(self.tables),
             "statements": list(self.statements),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    step: Step
+    before: "_Way | None"
+
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(reversed([way.step for way in self._back()]))
+
+    def visits(self, column: ColumnId) -> bool:
+        return any(way.step.target == column for way in self._back())
+
+    def _back(self) -> "Iterator[_Way]":
+        way: _Way | None = self
+        while way is not None:
+            yield way
+            way = way.before
 
 
 def result_name(statement: StatementLineage) -> str:
@@ -190,19 +209,20 @@ class LineageGraph:
                 unsure = doubt or step.approximate
                 known = best.get(end)
                 if known is None or (known[1] and not unsure):
-                    best[end] = (distance + 1 if known is None else known[0], unsure)
-                    queue.append((end, distance + 1, unsure))
+                    near = distance + 1 if known is None else known[0]
+                    # the rows of a table changed: every column of it did
+                    whole = [end] if backwards or end.column else [end, *self._by_table[end.table].values()]
+                    for reached in whole:
+                        seen = best.get(reached)
+                        if seen is None or (seen[1] and not unsure):
+                            best[reached] = (near if seen is None else seen[0], unsure)
+                            queue.append((reached, near, unsure))
         found = [Reached(c, distance, doubt) for c, (distance, doubt) in best.items() if distance > 0 and c.column]
         return tuple(sorted(found, key=lambda reached: (reached.distance, reached.column)))
 
     def _next(self, column: ColumnId, steps: dict[ColumnId, list[Step]], backwards: bool) -> Iterator[Step]:
         yield from steps.get(column, ())
-        if not backwards and not column.column:
-            # the rows of a table changed: everything that reads from it did
-            for own in self._by_table.get(column.table, {}).values():
-                if own.column:
-                    yield from steps.get(own, ())
-        elif backwards and column.column:
+        if backwards and column.column:
             rows = self._by_table.get(column.table, {}).get("")
             if rows is not None:
                 yield from steps.get(rows, ())
@@ -210,21 +230,31 @@ class LineageGraph:
     def paths(self, source: ColumnId, target: ColumnId, *, limit: int = 100) -> tuple[tuple[Step, ...], ...]:
         """The ways from one column to another by value, shortest first, at most `limit` of them."""
         useful = {reached.column for reached in self.upstream(target, values_only=True)} | {target}
+        useful &= {reached.column for reached in self.downstream(source, values_only=True)} | {source}
+        circles = self._has_circle(useful)
         found: list[tuple[Step, ...]] = []
-        queue: deque[tuple[Step, ...]] = deque(
-            (step,) for step in self._down.get(source, ()) if step.role in VALUE_ROLES and step.target in useful
-        )
+        # a way is its last step and the way before: ways share their beginnings instead of copying them
+        queue: deque[_Way] = deque([_Way(step, None) for step in self._values_from(source) if step.target in useful])
         while queue and len(found) < limit:
-            path = queue.popleft()
-            end = path[-1].target
-            if end == target:
-                found.append(path)
+            way = queue.popleft()
+            if way.step.target == target:
+                found.append(way.steps())
                 continue
-            visited = {source, *(step.target for step in path)}
-            for step in self._down.get(end, ()):
-                if step.role in VALUE_ROLES and step.target in useful and step.target not in visited:
-                    queue.append((*path, step))
+            for step in self._values_from(way.step.target):
+                if step.target in useful and not (circles and (step.target == source or way.visits(step.target))):
+                    queue.append(_Way(step, way))
         return tuple(found)
+
+    def _values_from(self, column: ColumnId) -> Iterator[Step]:
+        return (step for step in self._down.get(column, ()) if step.role in VALUE_ROLES)
+
+    def _has_circle(self, columns: set[ColumnId]) -> bool:
+        edges = {column: [s.target for s in self._values_from(column) if s.target in columns] for column in columns}
+        try:
+            TopologicalSorter(edges).prepare()
+        except CycleError:
+            return True
+        return False
 
     def impact(self, start: ColumnId | Sequence[ColumnId]) -> Impact:
         """What a change reaches: columns, their tables, and the statements on the way."""

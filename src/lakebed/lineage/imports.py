@@ -14,6 +14,7 @@ Everything becomes the contract's `{"tables": [...]}`. What an address means:
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from lakebed.errors import ConfigError, LineageError
 from lakebed.lineage.analyze import analyze
@@ -139,30 +140,36 @@ def _arrow_table(name: str, schema: Iterable[object]) -> Table:
 
 
 def from_iceberg(place: str, *, workdir: str | None = None) -> list[Table]:
-    """The tables of a namespace, or one of them, in the work directory's catalog or the one that PyIceberg is set up for."""
-    import os
+    """The tables of a namespace, or one of them, in the work directory's catalog or PyIceberg's own."""
+    from pyiceberg.exceptions import NoSuchNamespaceError
 
-    from pyiceberg.catalog import Catalog, load_catalog
-    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+    from lakebed.config import load_settings
+    from lakebed.targets.iceberg_catalog import DEFAULT_CATALOG, CatalogSettings
 
-    base = Path(workdir or os.environ.get("LAKEBED_WORKDIR") or ".lakebed").absolute()
-    catalog: Catalog
-    if (base / "catalog.db").exists():
-        catalog = load_catalog(
-            "lakebed", type="sql", uri=f"sqlite:///{base / 'catalog.db'}", warehouse=f"file://{base / 'warehouse'}"
-        )
-    else:
-        catalog = load_catalog("lakebed")
+    settings = load_settings({"workdir": workdir})
+    catalog_settings = CatalogSettings.for_workdir(
+        settings.workdir_path,
+        properties=settings.catalog.get(DEFAULT_CATALOG),
+        storage=settings.storage.settings(),
+    )
     parts = tuple(place.split("."))
-    try:
-        names = catalog.list_tables(parts)
-    except NoSuchNamespaceError:
-        names = []
-    try:
-        identifiers = names or [parts]
-        loaded = [(identifier, catalog.load_table(identifier)) for identifier in identifiers]
-    except (NoSuchTableError, NoSuchNamespaceError) as error:
-        raise ConfigError(f"there is no Iceberg table or namespace {place}", remedy="Check its name.") from error
+    loaded = []
+    if catalog_settings.exists:
+        catalog = catalog_settings.open()
+        with catalog_settings.speaking():
+            try:
+                names = catalog.list_tables(parts)
+            except NoSuchNamespaceError:
+                names = []
+        for identifier in names or ([parts] if len(parts) > 1 else []):
+            table = catalog_settings.load(catalog, identifier)
+            if table is not None:
+                loaded.append((identifier, table))
+    if not loaded:
+        raise ConfigError(
+            f"there is no Iceberg table or namespace {place} in {catalog_settings.describe()}",
+            remedy="Check its name, and the work directory.",
+        )
     return [
         {
             "schema": ".".join(identifier[:-1]),
@@ -174,11 +181,11 @@ def from_iceberg(place: str, *, workdir: str | None = None) -> list[Table]:
 
 
 def from_spark(database: str | None = None, *, session: object | None = None) -> list[Table]:
-    """Tables and views of a Spark session's catalog, temporary views included; the active session where none is given."""
+    """Tables and views of a Spark session's catalog, temporary views too; of the active one where none is given."""
     from pyspark.sql import SparkSession
 
-    spark = session if session is not None else SparkSession.getActiveSession()
-    if not isinstance(spark, SparkSession) and not hasattr(spark, "catalog"):
+    spark: Any = session if session is not None else SparkSession.getActiveSession()
+    if spark is None:
         raise LineageError(
             "there is no Spark session whose catalog could be read",
             remedy="Call lakebed.lineage.imports.from_spark(session=...) from the program that has one.",

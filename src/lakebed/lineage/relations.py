@@ -217,3 +217,23 @@ class Relation:
         return Relation(
             names + self.names[count : len(refs)], keys + self.keys[count : len(refs)], refs, doubt=self.doubt
         )
+
+    def told_apart(self) -> "Relation":
+        """The same columns with a number behind names that occur again, as DuckDB names those of a derived table."""
+        if len(set(self.keys)) == len(self.keys):
+            return self
+        numbers: dict[str, int] = {}
+        taken: set[str] = set()
+        names: list[str] = []
+        keys: list[str] = []
+        for name, key in zip(self.names, self.keys, strict=True):
+            if key in taken:
+                number = numbers.get(key, 1)
+                while f"{key}_{number}" in taken:
+                    number += 1
+                numbers[key] = number + 1
+                name, key = f"{name}_{number}", f"{key}_{number}"
+            taken.add(key)
+            names.append(name)
+            keys.append(key)
+        return Relation(names, keys, self.refs, unknown=self.unknown, table=self.table, doubt=self.doubt)

@@ -342,5 +342,5 @@ def _ambiguous(identifier: exp.Expr, relations: list[Relation], ctx: Context) ->
 
 
 def _is_pseudo(identifier: exp.Expr, ctx: Context) -> bool:
-    name = identifier.args["this"]
+    name = identifier.args.get("this")
     return isinstance(name, str) and (name.lower() in ctx.dialect.pseudo_columns or name.lower() == "default")

@@ -90,7 +90,7 @@ def source_of(item: exp.Expr, scope: Scope, ctx: Context) -> Source:
         relation = _table_function(item.args["this"], scope, ctx, alias)
     elif isinstance(item, exp.Query | exp.Pivot):
         # a derived table sees nothing of its neighbours, only the queries around
-        relation = ctx.query(item, scope.env, scope.parent, ctx)
+        relation = derived(ctx.query(item, scope.env, scope.parent, ctx), ctx)
     else:
         relation = _table_function(item, scope, ctx, alias)
     if isinstance(alias, exp.TableAlias):
@@ -103,6 +103,11 @@ def source_of(item: exp.Expr, scope: Scope, ctx: Context) -> Source:
         if isinstance(pivot_alias, exp.TableAlias):
             source = _aliased(source.relation, pivot_alias, source.alias, (), ctx)
     return source
+
+
+def derived(relation: Relation, ctx: Context) -> Relation:
+    """A query's result as something to read from."""
+    return relation.told_apart() if ctx.dialect.numbers_repeated else relation
 
 
 def _aliased(relation: Relation, alias: exp.Expr, name: str, parts: tuple[str, ...], ctx: Context) -> Source:
@@ -148,7 +153,7 @@ def read_cte(cte: Cte, ctx: Context) -> Relation:
             # a cycle that no dialect allows: said by the statement's own engine, not followed here
             return Relation([], [], [], unknown=Derived(NO_REFS))
         cte.resolving = True
-        relation = ctx.query(cte.node.args["this"], cte.env, None, ctx)
+        relation = derived(ctx.query(cte.node.args["this"], cte.env, None, ctx), ctx)
         alias = cte.node.args.get("alias")
         if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
             relation = _aliased(relation, alias, "", (), ctx).relation
@@ -283,7 +288,7 @@ def _lateral(item: exp.Expr, scope: Scope, ctx: Context) -> Relation:
     """LATERAL sees the relations before it."""
     inner = item.args["this"]
     if isinstance(inner, exp.Query):
-        return ctx.query(inner, scope.env, scope, ctx)
+        return derived(ctx.query(inner, scope.env, scope, ctx), ctx)
     return _table_function(inner, scope, ctx, item.args.get("alias"))
 
 

@@ -192,7 +192,11 @@ def _modified(star: exp.Expr, items: list[Item], unknown: Unknown | None, scope:
         for item in replaced
         if isinstance(item, exp.Alias)
     }
-    renames = {ctx.key_of(_last_identifier(item.args["this"])): item.args["alias"] for item in renamed}
+    renames = {
+        ctx.key_of(_last_identifier(item.args["this"])): item.args["alias"]
+        for item in renamed
+        if isinstance(item, exp.Alias)
+    }
     result: list[Item] = []
     for item in items:
         if item.key in hidden:

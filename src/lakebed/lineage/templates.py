@@ -1,8 +1,8 @@
 """SQL that is not yet SQL: Jinja templates with variables, and dbt models, compiled or raw.
 
 A dbt manifest of `dbt compile` holds every model's SQL with its references resolved; models are wrapped into the CREATE
-statement that dbt would run and put into the order of their dependencies, so that one model's columns are the next one's
-schema.
+statement that dbt would run and put into the order of their dependencies, so that one model's columns are the next
+one's schema.
 """
 
 import json

@@ -153,3 +153,12 @@ class MergesRows(Protocol):
     def merge_rows(self, state: TableState, staging: Staging, merge: RowMerge) -> RowsMerged:
         """Changes schema and rows whole, or raises ConcurrentModification if the table moved since `state`."""
         ...
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """A target whose files other writers may cover: with deletes beside them, or with new names for their columns."""
+
+    def settle(self) -> int:
+        """Writes such files anew, so that engines may read every file as it is; returns how many there were."""
+        ...

@@ -16,7 +16,7 @@ from lakebed.schema.types import fold
 from lakebed.storage import Entry, Storage, is_local
 
 # Footers of a local disk come as fast as they parse; those of an object store wait for the network.
-LOCAL_THREADS = 4
+LOCAL_THREADS = 8
 REMOTE_THREADS = 32
 # Some writers shorten long text in statistics without saying so; 64 bytes is the shortest limit among them.
 UNSHORTENED_BYTES = 63

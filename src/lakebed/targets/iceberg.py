@@ -4,6 +4,7 @@ import shutil
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import cached_property
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pyiceberg.exceptions import (
     CommitFailedException,
     NamespaceAlreadyExistsError,
     TableAlreadyExistsError,
+    ValidationException,
 )
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
@@ -23,6 +25,7 @@ from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
 from lakebed.storage import Storage, is_local, local_path
+from lakebed.targets import iceberg_maintenance as maintenance
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
 from lakebed.targets.iceberg_catalog import CatalogSettings
 from lakebed.targets.iceberg_commit import OutcomeUnknown, answering, commit, landed, write_snapshot
@@ -32,6 +35,7 @@ from lakebed.targets.iceberg_settle import settle
 from lakebed.targets.iceberg_slices import affected
 from lakebed.targets.iceberg_state import ABSENT, absent, by_uri, require_writable, table_state, version
 from lakebed.targets.scan import ScanPlan
+from lakebed.targets.snapshots import Expired, SnapshotRecord
 from lakebed.targets.sums import no_totals
 
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
@@ -104,7 +108,7 @@ class IcebergTarget:
             table = self.existing_table()
             require_writable(table)
             self._require_unmoved(table, state)
-            if settled := settle(table):
+            if settled := self._settle(table):
                 raise ConcurrentModification(
                     f"another writer had deleted rows or renamed columns of {self.name}: {settled} of its files were "
                     "written anew, which changes no row",
@@ -115,6 +119,18 @@ class IcebergTarget:
         if is_local(folder):
             local_path(folder).mkdir(parents=True, exist_ok=True)
         return Staging(identifier, folder, physical_schema(schema), partitions)
+
+    def settle(self) -> int:
+        """Writes files anew that other writers covered with deletes or renamed columns; returns how many."""
+        table = self.table()
+        return 0 if table is None else self._settle(table)
+
+    def _settle(self, table: Table) -> int:
+        with self.settings.speaking():
+            try:
+                return settle(table)
+            except (CommitFailedException, ValidationException) as refused:
+                raise ConcurrentModification(f"{self.name} was changed by another commit: {refused}") from refused
 
     def _stage_creation(self, identifier: str, evolution: EvolutionPlan, partition_by: tuple[str, ...]) -> Table:
         schema = new_table_schema(evolution.final)
@@ -207,3 +223,21 @@ class IcebergTarget:
     def scan_plan(self) -> ScanPlan:
         """The table's files for engines that read them themselves."""
         return scan_plan(self.existing_table())
+
+    def snapshots(self) -> tuple[SnapshotRecord, ...]:
+        """Every snapshot that is not expired, the oldest first."""
+        table = self.table()
+        return () if table is None else maintenance.snapshots(table)
+
+    def roll_back(self, snapshot: int) -> None:
+        """Makes an earlier snapshot the current one; the schema stays as wide as it is."""
+        maintenance.roll_back(self.existing_table(), snapshot)
+
+    def expire(self, before: datetime, *, dry_run: bool = False) -> Expired:
+        """Forgets snapshots older than this and removes the files that only they held."""
+        return maintenance.expire(self.existing_table(), before, dry_run=dry_run)
+
+    def named_files(self) -> set[str]:
+        """Every file that some snapshot names."""
+        table = self.table()
+        return set() if table is None else maintenance.live_files(table)

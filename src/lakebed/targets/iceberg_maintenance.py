@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pyiceberg.table import Table
@@ -11,44 +10,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from lakebed.errors import NotFound
 from lakebed.targets.iceberg_commit import ADDED_COLUMNS, PREFIX, WIDENED_COLUMNS
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotRecord:
-    """One snapshot: when, what it did, and, where it is ours, for which delivery and with which columns."""
-
-    id: int
-    parent: int | None
-    at: datetime
-    operation: str
-    current: bool
-    rows: int | None
-    added_rows: int
-    removed_rows: int
-    added_columns: tuple[str, ...]
-    widened_columns: tuple[str, ...]
-    schema_id: int | None
-    properties: dict[str, str]
-
-    @property
-    def ours(self) -> bool:
-        return bool(self.properties)
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "snapshot": self.id,
-            "parent": self.parent,
-            "at": self.at.isoformat(),
-            "operation": self.operation,
-            "current": self.current,
-            "rows": self.rows,
-            "addedRows": self.added_rows,
-            "removedRows": self.removed_rows,
-            "addedColumns": list(self.added_columns),
-            "widenedColumns": list(self.widened_columns),
-            "schemaId": self.schema_id,
-            **self.properties,
-        }
+from lakebed.targets.snapshots import Expired, SnapshotRecord
 
 
 def snapshots(table: Table) -> tuple[SnapshotRecord, ...]:
@@ -94,14 +56,6 @@ def roll_back(table: Table, snapshot_id: int) -> None:
         known = ", ".join(str(snapshot.snapshot_id) for snapshot in table.snapshots())
         raise NotFound(f"{'.'.join(table.name())} has no snapshot {snapshot_id}", remedy=f"It has: {known or 'none'}.")
     table.manage_snapshots().set_current_snapshot(snapshot_id=snapshot_id).commit()
-
-
-@dataclass(frozen=True, slots=True)
-class Expired:
-    """Snapshots that the table forgot, and the files that only they had held."""
-
-    snapshots: tuple[int, ...]
-    files: tuple[str, ...]
 
 
 def expire(table: Table, before: datetime, *, dry_run: bool = False) -> Expired:

@@ -61,7 +61,7 @@ def scan_plan(table: Table) -> ScanPlan:
         schema=table_schema(table.schema()),
         physical=physical_schema(table.schema()),
         files=tuple(
-            ScanFile(file.uri, file.partition, tuple(delete.file_path for delete in task.delete_files))
+            ScanFile(task.file.file_path, file.partition, tuple(delete.file_path for delete in task.delete_files))
             for file, task in zip(data_files(table, tasks), tasks, strict=True)
         ),
         partition_by=partition_columns(table),

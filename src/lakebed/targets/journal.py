@@ -167,6 +167,8 @@ class Journal:
     def commit(self, id_: str, puts: Sequence[Put], deletes: Sequence[Delete], *, verify: Callable[[], None]) -> None:
         """Makes puts and deletes visible as one. `verify` raises if the dataset is not what the change was made for."""
         self._checkpoint("staged")
+        synced = self._synced(id_, puts)
+        self._checkpoint("synced")
         with exclusive(join(self.folder, "lock"), self._storage, wait_seconds=self._wait_seconds) as lock:
             self._checkpoint("locked")
             before, etag = self._read()
@@ -174,10 +176,8 @@ class Journal:
                 etag = self._roll_forward(before, etag, after_crash=True)
             verify()
             self._checkpoint("verified")
-            record = Record(
-                id_, "pending", self._synced(id_, puts), tuple(deletes), datetime.now(UTC).isoformat(timespec="seconds")
-            )
-            self._checkpoint("synced")
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            record = Record(id_, "pending", synced, tuple(deletes), now)
             lock.confirm()
             etag = self._write(record, etag)
             self._checkpoint("recorded")
@@ -241,13 +241,12 @@ class Journal:
         if self._local:
             self._hold(record)
         self._each(waiting, lambda put: self._put(folder, put))
-        if self._local:
-            self._sync_dataset(put.final for put in record.puts)
         self._checkpoint("replaced")
         self._each(record.deletes, lambda delete: self._delete(delete, check=after_crash))
-        if self._local:
-            self._sync_dataset(delete.path for delete in record.deletes)
         self._checkpoint("deleted")
+        if self._local:
+            # Only the record's end must wait for the disk: until then everything above would be done again.
+            self._sync_dataset([put.final for put in record.puts] + [delete.path for delete in record.deletes])
         # From here on the record has nothing left to do; what stays of it tells one commit from the next.
         etag = self._write(Record(record.id, "applied", committed_at=record.committed_at), etag)
         self._checkpoint("retired")

@@ -123,17 +123,8 @@ class ParquetTarget:
                 f" {min(narrow)} among them",
                 remedy="Rewrite them in the same change: ParquetTarget.files_to_widen names them.",
             )
-        carriers = [file for file in kept if file.rows == 0 and _name(file.uri).startswith(CARRIER_PREFIX)]
-        others = [file for file in kept if file not in carriers]
-        adds = list(change.add)
-        written = self._written(staging, adds)
-        if not _holds(final, [*written, *self._known(others)], staging.partition_by):
-            if _holds(final, [*written, *self._known(kept)], staging.partition_by):
-                carriers = []
-            else:
-                adds.append(self._write_carrier(staging, [*adds, *others]))
-        leaving = [*change.remove, *carriers]
-        puts, deletes = self._operations(staging, adds, leaving)
+        adds, carriers = self._keep_schema(final, staging, change.add, kept)
+        puts, deletes = self._operations(staging, adds, [*change.remove, *carriers])
         self._journal.commit(staging.id, puts, deletes, verify=lambda: self._verify(state))
         now = self._journal.steady(self._list)
         if len(now) >= CACHE_FROM:
@@ -242,6 +233,19 @@ class ParquetTarget:
                         f" {expected or 'no such column'}"
                     )
         return footers
+
+    def _keep_schema(
+        self, final: Schema, staging: Staging, add: Sequence[WrittenFile], kept: Sequence[DataFile]
+    ) -> tuple[list[WrittenFile], list[DataFile]]:
+        """What to add so that the files alone say what the table's columns are, and which carriers may go."""
+        carriers = [file for file in kept if file.rows == 0 and _name(file.uri).startswith(CARRIER_PREFIX)]
+        others = [file for file in kept if file not in carriers]
+        written = self._written(staging, add)
+        if _holds(final, [*written, *self._known(others)], staging.partition_by):
+            return list(add), carriers
+        if _holds(final, [*written, *self._known(kept)], staging.partition_by):
+            return list(add), []
+        return [*add, self._write_carrier(staging, [*add, *others])], carriers
 
     def _write_carrier(self, staging: Staging, beside: Sequence[WrittenFile | DataFile]) -> WrittenFile:
         """A file without rows, so that columns live on when no other file has them."""

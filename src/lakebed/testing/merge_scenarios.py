@@ -222,6 +222,13 @@ KEYS = (
         (0, 2, 0),
     ),
     Scenario(
+        "a NaN key is found among numbers",
+        rows("id:double v", (1.0, "a"), (NAN, "b"), (2.0, "c")),
+        rows("id:double v", (NAN, "B")),
+        rows("id:double v", (1.0, "a"), (NAN, "B"), (2.0, "c")),
+        (0, 1, 0),
+    ),
+    Scenario(
         "two NaN of the source are one key twice",
         OLD.slice(0, 0).append_column("f", pa.array([], pa.float64())),
         rows("id v f:double", (1, "a", NAN), (2, "b", NAN)),

@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 
 from lakebed.engines.arrow.dedup import deduplicated
 from lakebed.kernels.conform import as_type
-from lakebed.kernels.keys import KeyIndex, repeated
-from lakebed.merge import refusals
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified
+from lakebed.kernels.keys import KeyIndex, counting, repeated
+from lakebed.merge_core import refusals
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified
 from lakebed.schema.arrow import to_arrow_field
 
 
@@ -72,8 +72,7 @@ def renamed(table: pa.Table, unified: Unified) -> pa.Table:
 
 def unmatched(rows: int, matched: list[pa.Array]) -> pa.Array:
     """The positions of the source rows that no target row matched."""
-    every = pa.array(range(rows), pa.int32()) if rows < 2**31 else pa.array(range(rows), pa.int64())
+    every = counting(rows)
     if not matched:
         return every
-    known = pa.concat_arrays(matched).cast(every.type)
-    return every.filter(pc.invert(pc.is_in(every, value_set=known)))
+    return every.filter(pc.invert(pc.is_in(every, value_set=pa.concat_arrays(matched).cast(pa.int64()))))

@@ -16,8 +16,8 @@ from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, Merg
 from lakebed.engines.sources import opened
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels import merge as kernel
-from lakebed.merge.result import MergeCounts
-from lakebed.merge.validate import Unified
+from lakebed.merge_core.result import MergeCounts
+from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.arrow import to_arrow_schema
 
@@ -75,26 +75,24 @@ class ArrowSource:
     def write(self, job: MergeJob) -> Merged:
         checked, plan = self._known(), job.plan
         rules = rules_of(job)
-        with failing(plan):
-            with ThreadPoolExecutor(THREADS) as pool:
-                done = list(pool.map(lambda numbered: self._rewrite(job, rules, *numbered), enumerate(plan.packs)))
-            written = [one.written for one in done if one.written is not None]
-            moved = [one.moved for one in done if one.moved is not None]
+        with failing(plan), ThreadPoolExecutor(THREADS) as pool:
             codec = kernel.codec_of(plan.rewrite[0].uri if plan.rewrite else _any(plan.keep), self._settings)
             write = partial(
                 kernel.write_rows, rules=rules, folder=job.staging.folder, settings=self._settings, codec=codec
             )
-            if moved:
-                written += write(pa.concat_tables(moved), None, name="moved")
-            inserted = 0
+            positions = None
+            inserting = None
             if plan.expected.inserted:
-                positions = (
-                    None
-                    if plan.spec.effects.delete_matched
-                    else unmatched(checked.table.num_rows, [one.positions for one in self._matched.values()])
-                )
-                inserted = checked.table.num_rows if positions is None else len(positions)
-                written += write(checked.table, positions, name="inserted")
+                if not plan.spec.effects.delete_matched:
+                    positions = unmatched(checked.table.num_rows, [one.positions for one in self._matched.values()])
+                inserting = pool.submit(write, checked.table, positions, name="inserted")
+            done = list(pool.map(lambda numbered: self._rewrite(job, rules, *numbered), enumerate(plan.packs)))
+            written = [one.written for one in done if one.written is not None]
+            if moved := [one.moved for one in done if one.moved is not None]:
+                written += write(pa.concat_tables(moved), None, name="moved")
+            arrived = inserting.result() if inserting is not None else []
+            written += arrived
+        inserted = sum(one.rows for one in arrived)
         return Merged(
             tuple(WrittenFile(one.path, one.rows, one.size_bytes, one.partition) for one in written),
             MergeCounts(

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakebed.engines.arrow.checked import renamed
+from lakebed.engines.arrow.checked import check as check_table
 from lakebed.engines.arrow.merge import ArrowSource
 from lakebed.engines.duckdb import sql
 from lakebed.engines.duckdb.scratch import Scratch, private_connection, reach_object_store
@@ -25,15 +25,16 @@ from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, Merg
 from lakebed.engines.sources import opened
 from lakebed.errors import DatasetMergeError, UnsupportedType
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.keys import counting
 from lakebed.kernels.merge import codec_of
-from lakebed.merge import refusals
-from lakebed.merge.result import MergeCounts
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified
+from lakebed.merge_core import refusals
+from lakebed.merge_core.result import MergeCounts
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import to_duckdb
-from lakebed.schema.types import DataType, List, Map, Null, Schema, Struct, Time, Timestamp, fold
+from lakebed.schema.types import DataType, Float, List, Map, Null, Schema, Struct, Time, Timestamp, fold
 from lakebed.storage import is_local, join, local_path
 
 log = logging.getLogger(__name__)
@@ -59,12 +60,14 @@ class DuckDBMerge:
 
 @dataclass(frozen=True)
 class _Ready:
-    """A checked source: its table in DuckDB, and a column there that numbers its rows."""
+    """A checked source: its rows and its keys in DuckDB, and the column that numbers both."""
 
     unified: Unified
     table: str
+    keys: str
     number: str
     native: bool
+    schema: pa.Schema
 
     @property
     def spec(self) -> MergeSpec:
@@ -100,23 +103,21 @@ class DuckDBSource:
 
     def check(self, unified: Unified) -> CheckedSource:
         native = choose_merge(self._scratch.connection, self._use_merge, unified.spec)
-        if column := next((column for column in unified.evolution.final if not _faithful(column.type)), None):
-            log.info(
-                "column %s is %s, which DuckDB cannot write as it is: merging with Arrow", column.name, column.type
-            )
+        if reason := _left_to_arrow(unified):
+            log.info("%s: merging with Arrow", reason)
             self._arrow = ArrowSource(self._table, self._settings)
             return self._arrow.check(unified)
         self._arrow = None
-        scratch = self._scratch
-        with failing(unified.spec):
-            view = scratch.register("source", renamed(self._table, unified))
-            number = f"{view}_row"
-            table = scratch.table("source", _numbered(view, number, unified))
-        self._ready = _Ready(unified, table, number, native)
-        self._refuse_null_and_repeated_keys(self._ready)
-        keys = ", ".join(q(key) for key in unified.spec.keys)
-        found = scratch.arrow(f"SELECT {keys} FROM {q(table)}")
-        return CheckedSource(found.num_rows, found)
+        spec, scratch = unified.spec, self._scratch
+        checked = check_table(self._table, unified)
+        number = f"{sql.OWN} row"
+        with failing(spec):
+            # The rows stay where they are, in Arrow; DuckDB gets a view of them, and a table of their keys.
+            rows = checked.table.append_column(number, counting(checked.table.num_rows))
+            table = scratch.register("source", rows)
+            keys = scratch.table("keys", f"SELECT {sql.as_scratch_keys(spec.keys)}, {q(number)} FROM {q(table)}")
+        self._ready = _Ready(unified, table, keys, number, native, checked.table.schema)
+        return CheckedSource(checked.table.num_rows, checked.keys)
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
         if self._arrow is not None:
@@ -128,12 +129,7 @@ class DuckDBSource:
             nulls = self._null_keys(ready, keys, files)
             if self._matched is not None:
                 self._scratch.drop(self._matched)
-            self._matched = self._scratch.table(
-                "matched",
-                f"SELECT target.*, CAST(NULL AS BIGINT) AS {q(ready.number)} FROM ({keys}) AS target "
-                f"SEMI JOIN {q(ready.table)} AS source ON "
-                + sql.equal_keys(sql.scratch_keys(ready.spec.keys), "target", "source", ready.spec.keys),
-            )
+            self._matched = self._scratch.table("matched", self._matched_rows(ready, keys))
             counted = self._scratch.rows(f"SELECT {q(sql.FILE)}, count(*) FROM {q(self._matched)} GROUP BY ALL")
             distinct = ", ".join(q(key) for key in sql.scratch_keys(ready.spec.keys))
             found = self._scratch.number(f"SELECT count(*) FROM (SELECT DISTINCT {distinct} FROM {q(self._matched)})")
@@ -152,20 +148,27 @@ class DuckDBSource:
             return self._arrow.write_source(staging)
         ready = self._known()
         self._reach([staging.folder])
-        schema = Schema.of(ready.final[name] for name in ready.unified.delivered)
-        physical = pa.schema([self._renamed_field(ready, name) for name in schema.names])
         with failing(ready.spec):
             written = copy(
                 self._scratch,
                 f"SELECT * EXCLUDE ({q(ready.number)}) FROM {q(ready.table)}",
                 staging,
                 "source.parquet",
-                physical,
+                ready.schema,
                 "zstd",
                 {},
                 self._settings,
             )
         return (written,) if written is not None else ()
+
+    def _matched_rows(self, ready: _Ready, keys: str) -> str:
+        """The target rows whose keys the source has. MERGE will pair them with source rows; without it a join does."""
+        on = sql.equal_keys(sql.scratch_keys(ready.spec.keys), "target", "source")
+        if ready.native or ready.spec.keys_may_repeat:
+            number = f"CAST(NULL AS BIGINT) AS {q(ready.number)}"
+            return f"SELECT target.*, {number} FROM ({keys}) AS target SEMI JOIN {q(ready.keys)} AS source ON {on}"
+        number = f"source.{q(ready.number)}"
+        return f"SELECT target.*, {number} FROM ({keys}) AS target JOIN {q(ready.keys)} AS source ON {on}"
 
     def _no_matches(self) -> str:
         """An empty scratch table, for when no file can hold a key of the source."""
@@ -176,29 +179,6 @@ class DuckDBSource:
         )
         file, number = f"CAST(NULL AS VARCHAR) AS {q(sql.FILE)}", f"CAST(NULL AS BIGINT) AS {q(ready.number)}"
         return self._scratch.table("matched", f"SELECT {file}, {keys}, {number} LIMIT 0")
-
-    def _renamed_field(self, ready: _Ready, name: str) -> pa.Field:
-        return renamed(self._table.slice(0, 0), ready.unified).schema.field(name)
-
-    def _refuse_null_and_repeated_keys(self, ready: _Ready) -> None:
-        spec, table = ready.spec, q(ready.table)
-        counts = ", ".join(f"count(*) - count({q(key)})" for key in spec.keys)
-        (row,) = self._scratch.rows(f"SELECT {counts} FROM {table}")
-        for key, count in zip(spec.keys, row, strict=True):
-            if count:
-                raise refusals.null_key(spec, side="source", column=key, count=int(str(count)))
-        if spec.keys_may_repeat:
-            return
-        keys = ", ".join(q(key) for key in spec.keys)
-        repeated = (
-            f"SELECT {keys}, min({q(ready.number)}) AS {q(ready.number)} FROM {table} "
-            f"GROUP BY {keys} HAVING count(*) > 1"
-        )
-        if several := self._scratch.number(f"SELECT count(*) FROM ({repeated})"):
-            shown = self._scratch.rows(
-                f"SELECT {keys} FROM ({repeated}) ORDER BY {q(ready.number)} LIMIT {refusals.SHOWN_KEYS}"
-            )
-            raise refusals.duplicate_keys(spec, count=several, keys=shown)
 
     def _target_keys(self, ready: _Ready, files: Sequence[DataFile], in_path: Sequence[str]) -> str:
         """The keys of the candidate files, in the table's types, each with its file."""
@@ -306,20 +286,15 @@ class _Writer:
     def _pair(self) -> Counter[str]:
         """Pairs matched rows with source rows, and counts what becomes of each."""
         ready, does = self.ready, self.ready.spec.effects
-        keys = sql.as_scratch_keys(ready.spec.keys)
-        matched = q(self.matched)
         if not ready.native:
-            updated = self.scratch.number(f"SELECT count(*) FROM {matched}") if does.update_matched else 0
+            updated = self.scratch.number(f"SELECT count(*) FROM {q(self.matched)}") if does.update_matched else 0
             return Counter({"UPDATE": updated})
-        if does.delete_matched:
-            source = f"(SELECT DISTINCT {keys} FROM {q(ready.table)})"
-        else:
-            source = f"(SELECT {keys}, {q(ready.number)} FROM {q(ready.table)})"
-        statement = sql.merge_statement(self.matched, source, ready.spec.keys, does)
+        into, source = self.matched, q(ready.keys)
         if does.delete_matched:
             # What is deleted from the scratch table must still be found when files are rewritten.
-            copied = self.scratch.table("deleted", f"SELECT * FROM {matched}")
-            statement = sql.merge_statement(copied, source, ready.spec.keys, does)
+            into = self.scratch.table("deleted", f"SELECT * FROM {q(self.matched)}")
+            source = f"(SELECT DISTINCT {', '.join(q(key) for key in sql.scratch_keys(ready.spec.keys))} FROM {source})"
+        statement = sql.merge_statement(into, source, ready.spec.keys, does)
         counted = self.scratch.arrow(statement).column("merge_action").value_counts()
         return Counter({str(one["values"]): int(one["counts"].as_py()) for one in counted})
 
@@ -349,10 +324,10 @@ class _Writer:
             )
         if not does.update_matched:
             return rows
-        changes = f"SELECT source.* FROM {q(ready.table)} AS source SEMI JOIN ({here}) AS here ON " + (
+        # Joined by number: a join by key would push its bounds into the Arrow scan, which compares NaN otherwise.
+        changes = (
+            f"SELECT source.* FROM {q(ready.table)} AS source SEMI JOIN ({here}) AS here ON "
             f"source.{q(ready.number)} = here.{q(ready.number)}"
-            if ready.native
-            else sql.equal_keys(keys, "source", "here", own)
         )
         join = "JOIN" if does.delete_unmatched or not ready.native else "LEFT JOIN"
         changed = sql.updated_rows(
@@ -408,9 +383,8 @@ class _Writer:
             )
         else:
             where = (
-                f"WHERE NOT EXISTS (SELECT 1 FROM {q(self.matched)} AS target WHERE "
-                + sql.equal_keys(sql.scratch_keys(ready.spec.keys), "target", "source", ready.spec.keys)
-                + ")"
+                f"WHERE NOT EXISTS (SELECT 1 FROM {q(self.matched)} AS target "
+                f"WHERE target.{q(ready.number)} = source.{q(ready.number)})"
             )
         return sql.source_rows(ready.final, ready.unified.delivered, ready.table, where)
 
@@ -500,20 +474,17 @@ def failing(spec: MergeSpec, files: Sequence[DataFile] = ()) -> Iterator[None]:
         ) from error
 
 
-def _numbered(view: str, number: str, unified: Unified) -> str:
-    """The source with its rows numbered, deduplicated where asked."""
-    spec = unified.spec
-    columns = ", ".join(q(name) for name in unified.delivered)
-    if spec.strategy != "deduplicate":
-        return f"SELECT {columns}, row_number() OVER () AS {q(number)} FROM {q(view)}"
-    rows = f"SELECT DISTINCT {columns} FROM {q(view)}"
-    if spec.dedup_order_by:
-        keys = ", ".join(q(key) for key in spec.keys)
-        order = ", ".join(f"{q(name)} DESC NULLS LAST" for name in spec.dedup_order_by)
-        rows = (
-            f"SELECT DISTINCT {columns} FROM {q(view)} QUALIFY rank() OVER (PARTITION BY {keys} ORDER BY {order}) = 1"
-        )
-    return f"SELECT {columns}, row_number() OVER () AS {q(number)} FROM ({rows})"
+def _left_to_arrow(unified: Unified) -> str | None:
+    """Why DuckDB cannot do this merge exactly, or None."""
+    final = unified.evolution.final
+    for key in unified.spec.keys:
+        if isinstance(final[key].type, Float):
+            # Footers leave NaN out of their bounds, and DuckDB skips row groups by them, in joins too (1.3 to 1.5).
+            return f"the key column {key} is {final[key].type}, and DuckDB overlooks NaN in Parquet files"
+    for column in final:
+        if not _faithful(column.type):
+            return f"column {column.name} is {column.type}, which DuckDB cannot write as it is"
+    return None
 
 
 def _faithful(kind: DataType) -> bool:

@@ -20,7 +20,7 @@ from lakebed.engines.arrow.checked import unmatched
 from lakebed.engines.arrow.merge import failing, rules_of, target_file
 from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
 from lakebed.engines.sources import opened
-from lakebed.engines.spark.merge_frames import is_dataframe, schema_of, staged_frame
+from lakebed.engines.spark.frame_source import is_dataframe, schema_of, staged_frame
 from lakebed.engines.spark.session import Session, open_session, require_shared
 from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import DatasetMergeError, EngineError
@@ -34,10 +34,10 @@ from lakebed.kernels.merge_tasks import (
     WriteTasks,
     frozen_settings,
 )
-from lakebed.merge import refusals
-from lakebed.merge.result import MergeCounts
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified
+from lakebed.merge_core import refusals
+from lakebed.merge_core.result import MergeCounts
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.arrow import to_arrow_field
 from lakebed.storage import Storage, StorageSettings, join

@@ -10,6 +10,7 @@ from lakebed.lineage.model import StatementLineage, TableUse
 from lakebed.lineage.query import with_ctes
 from lakebed.lineage.relations import Refs, Relation
 from lakebed.lineage.scope import Scope, Source
+from lakebed.lineage.sources import derived
 from lakebed.lineage.statements.result import Target, Written, lineage, of_relation, report_mismatch
 from lakebed.lineage.statements.select import temporary_name
 from lakebed.lineage.statements.session import not_followed
@@ -70,7 +71,7 @@ class _Maker:
     def from_query(self, query: exp.Expr, listed: list[exp.Expr], *, kind: str | None = None) -> list[StatementLineage]:
         ctx = self.ctx
         env, _ = with_ctes(self.node, {}, ctx)
-        relation = ctx.query(query, env, None, ctx)
+        relation = derived(ctx.query(query, env, None, ctx), ctx)
         names = list(relation.names)
         columns = [Column(name, ctx.column_key(name, True), None, "implied") for name in names]
         complete = relation.unknown is None

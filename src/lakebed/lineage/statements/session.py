@@ -170,6 +170,14 @@ def other(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     if isinstance(node, exp.LoadData) and isinstance(node.args.get("this"), exp.Table):
         target = Target(node.args["this"], ctx)
         return [lineage(ctx, "LOAD_DATA", target.name, [], target_use=target_use(target))]
+    if isinstance(node, exp.Condition | exp.Alias | exp.Tuple):
+        ctx.issue(
+            "PARSE_ERROR",
+            "error",
+            "this is an expression, not a statement",
+            "Check how the statement begins, and that the dialect is the right one.",
+        )
+        return [lineage(ctx, "UNKNOWN", None, [])]
     if isinstance(node, _WITHOUT_LINEAGE):
         return [lineage(ctx, name, None, [])]
     return not_followed(node, ctx, name)

@@ -45,10 +45,10 @@ def update(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
 def add_target(target: Target, table: exp.Expr, scope: Scope, ctx: Context) -> None:
     """The target as something to read; it counts as read only where a column of it is."""
     alias = table.args.get("alias")
-    last = target.parts[-1]
     if isinstance(alias, exp.TableAlias) and alias.args.get("this") is not None:
         scope.add(Source(ctx.key_of(alias.args["this"]), target.relation))
-    else:
+    elif target.parts:
+        last = target.parts[-1]
         scope.add(Source(ctx.column_key(last.text, last.quoted), target.relation, ctx.catalog.key(target.parts)))
 
 

@@ -1,0 +1,98 @@
+"""`lakebed merge`: new rows into a table."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
+from lakebed.merge_core.result import MergeResult
+from lakebed.merging import merge as merge_rows
+
+
+class Strategy(StrEnum):
+    upsert = "upsert"
+    insert = "insert"
+    update = "update"
+    full_merge = "full_merge"
+    deduplicate = "deduplicate"
+    delete_insert = "delete_insert"
+
+
+class Engine(StrEnum):
+    duckdb = "duckdb"
+    arrow = "arrow"
+    spark = "spark"
+
+
+class Missing(StrEnum):
+    keep = "keep"
+    null = "null"
+
+
+def merge(
+    source: Annotated[str, typer.Argument(help="A Parquet file or folder: a local path, s3://, gs:// or az://.")],
+    target: Annotated[
+        str, typer.Argument(help="A folder of Parquet files, duckdb:FILE#TABLE or iceberg:NAMESPACE.TABLE.")
+    ],
+    keys: Annotated[str, typer.Option(help="The columns that tell rows apart, with commas between them.")],
+    strategy: Annotated[Strategy, typer.Option(help="What happens to rows that match, and to those that do not.")] = (
+        Strategy.upsert
+    ),
+    engine: Annotated[Engine | None, typer.Option(help="Which engine merges. [default: duckdb]")] = None,
+    missing: Annotated[
+        Missing, typer.Option(help="What an update does to a column that the source lacks: keep its value, or NULL.")
+    ] = Missing.keep,
+    dedup_order_by: Annotated[
+        str | None, typer.Option(help="For deduplicate: the columns whose highest value wins, with commas.")
+    ] = None,
+    partition_by: Annotated[
+        str | None, typer.Option(help="Partition columns of a table that is created, with commas.")
+    ] = None,
+    use_merge: Annotated[
+        bool | None,
+        typer.Option("--use-merge/--no-use-merge", help="DuckDB: its MERGE or UNION ALL. [default: MERGE since 1.4]"),
+    ] = None,
+    schema_evolution: Annotated[
+        bool,
+        typer.Option("--schema-evolution/--no-schema-evolution", help="Add new columns and widen types, or refuse."),
+    ] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and touch nothing.")] = False,
+    workdir: Workdir = None,
+    as_json: Json = False,
+) -> None:
+    """Merge new rows into a table: with the same meaning on every engine, whole or not at all."""
+    with reporting(as_json=as_json):
+        result = merge_rows(
+            source,
+            target,
+            keys=_names(keys),
+            strategy=strategy.value,
+            engine=engine.value if engine else None,
+            use_merge=use_merge,
+            schema_evolution=schema_evolution,
+            missing=missing.value,
+            dedup_order_by=_names(dedup_order_by) or None,
+            partition_columns=_names(partition_by) or None,
+            dry_run=dry_run,
+            workdir=workdir,
+        )
+    show(result, as_json=as_json, render=lambda: _render(result))
+
+
+def _render(result: MergeResult) -> None:
+    if result.plan is not None:
+        OUT.print(escape(str(result.plan)))
+        return
+    would = "would be " if result.dry_run else ""
+    OUT.print(
+        f"[bold]{result.total:,}[/] rows (before: {result.before:,}): {would}{result.inserted:,} inserted, "
+        f"{result.updated:,} updated, {result.deleted:,} deleted"
+    )
+    OUT.print(f"files: {result.files_rewritten:,} rewritten, {result.files_kept:,} kept")
+    if result.added_columns:
+        OUT.print(f"new columns: {escape(', '.join(result.added_columns))}")
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]

@@ -1,0 +1,72 @@
+"""Targets that keep earlier states of a table: what they say of them, and how one goes back or lets them go."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRecord:
+    """One snapshot: when, what it did, and, where it is ours, for which delivery and with which columns."""
+
+    id: int
+    parent: int | None
+    at: datetime
+    operation: str
+    current: bool
+    rows: int | None
+    added_rows: int
+    removed_rows: int
+    added_columns: tuple[str, ...]
+    widened_columns: tuple[str, ...]
+    schema_id: int | None
+    properties: dict[str, str]
+
+    @property
+    def ours(self) -> bool:
+        return bool(self.properties)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "snapshot": self.id,
+            "parent": self.parent,
+            "at": self.at.isoformat(),
+            "operation": self.operation,
+            "current": self.current,
+            "rows": self.rows,
+            "addedRows": self.added_rows,
+            "removedRows": self.removed_rows,
+            "addedColumns": list(self.added_columns),
+            "widenedColumns": list(self.widened_columns),
+            "schemaId": self.schema_id,
+            **self.properties,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Snapshots that the table forgot, and the files that only they had held."""
+
+    snapshots: tuple[int, ...]
+    files: tuple[str, ...]
+
+
+@runtime_checkable
+class HasSnapshots(Protocol):
+    """A target with a history of its own."""
+
+    def snapshots(self) -> tuple[SnapshotRecord, ...]:
+        """Every snapshot that is not expired, the oldest first; none where there is no table."""
+        ...
+
+    def roll_back(self, snapshot: int) -> None:
+        """Makes an earlier snapshot the current one; the schema stays as wide as it is."""
+        ...
+
+    def expire(self, before: datetime, *, dry_run: bool = False) -> Expired:
+        """Forgets snapshots older than this and removes the files that only they held."""
+        ...
+
+    def named_files(self) -> set[str]:
+        """Every file that some snapshot names."""
+        ...

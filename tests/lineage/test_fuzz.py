@@ -1,0 +1,242 @@
+"""Random and broken SQL: never an exception, never a hang, always an answer that keeps the contract."""
+
+import json
+import random
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.lineage.test_json_contract import VALIDATOR
+from tests.lineage.test_pairs import pairs
+
+import lakebed
+from lakebed.lineage.dialects import DIALECTS
+
+TEXTS = [sql for _, _, sql, _ in pairs()]
+WORDS = [
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "GROUP",
+    "BY",
+    "HAVING",
+    "ORDER",
+    "LIMIT",
+    "JOIN",
+    "LEFT",
+    "RIGHT",
+    "FULL",
+    "NATURAL",
+    "CROSS",
+    "USING",
+    "ON",
+    "AND",
+    "OR",
+    "NOT",
+    "IN",
+    "EXISTS",
+    "CASE",
+    "WHEN",
+    "THEN",
+    "ELSE",
+    "END",
+    "AS",
+    "WITH",
+    "RECURSIVE",
+    "UNION",
+    "ALL",
+    "EXCEPT",
+    "INTERSECT",
+    "INSERT",
+    "INTO",
+    "VALUES",
+    "UPDATE",
+    "SET",
+    "DELETE",
+    "MERGE",
+    "MATCHED",
+    "CREATE",
+    "TABLE",
+    "VIEW",
+    "TEMP",
+    "OR",
+    "REPLACE",
+    "DROP",
+    "ALTER",
+    "ADD",
+    "COLUMN",
+    "RENAME",
+    "TO",
+    "LIKE",
+    "OVER",
+    "PARTITION",
+    "PIVOT",
+    "UNPIVOT",
+    "LATERAL",
+    "EXPLODE",
+    "UNNEST",
+    "QUALIFY",
+    "WINDOW",
+    "FILTER",
+    "INTERVAL",
+    "CAST",
+    "t",
+    "u",
+    "a",
+    "b",
+    "c",
+    "x",
+    "1",
+    "'y'",
+    "*",
+    ".",
+    ",",
+    "(",
+    ")",
+    ";",
+    "=",
+    "+",
+    "-",
+    "::",
+    "->",
+    "[",
+    "]",
+    "{",
+    "}",
+    '"',
+    "`",
+    "'",
+    "@",
+    "#",
+    "$",
+    "EXCLUDE",
+    "NULL",
+    "IS",
+    "BETWEEN",
+    "DISTINCT",
+]
+
+# A statement of a few hundred characters; seconds would be a hang.
+SECONDS = 10
+
+
+def answered(sql: str, dialect: str) -> None:
+    started = time.perf_counter()
+    result = lakebed.analyze(sql, dialect=dialect)
+    answer = json.loads(json.dumps(result.to_dict()))
+    assert time.perf_counter() - started < SECONDS, sql
+    VALIDATOR.validate(answer)
+    for issue in result.issues:
+        assert issue.span is not None
+        assert 0 <= issue.span.start <= issue.span.end <= len(sql), (sql, issue)
+
+
+COMMON = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@COMMON
+@given(st.lists(st.sampled_from(WORDS), max_size=40), st.sampled_from(sorted(DIALECTS)))
+def test_words_in_any_order(words: list[str], dialect: str) -> None:
+    answered(" ".join(words), dialect)
+
+
+@COMMON
+@given(st.text(max_size=200), st.sampled_from(sorted(DIALECTS)))
+def test_any_text(text: str, dialect: str) -> None:
+    answered(text, dialect)
+
+
+@COMMON
+@given(st.sampled_from(TEXTS), st.integers(0, 2**32), st.sampled_from(sorted(DIALECTS)))
+def test_real_statements_with_something_broken(text: str, seed: int, dialect: str) -> None:
+    chance = random.Random(seed)
+    tokens = text.split(" ")
+    for _ in range(chance.randint(1, 3)):
+        place = chance.randrange(len(tokens))
+        act = chance.random()
+        if act < 0.4:
+            tokens[place] = chance.choice(WORDS)
+        elif act < 0.6:
+            del tokens[place]
+        elif act < 0.8:
+            tokens.insert(place, chance.choice(WORDS))
+        else:
+            other = chance.randrange(len(tokens))
+            tokens[place], tokens[other] = tokens[other], tokens[place]
+        if not tokens:
+            break
+    answered(" ".join(tokens), dialect)
+
+
+@COMMON
+@given(st.sampled_from(TEXTS), st.integers(0, 400), st.sampled_from(sorted(DIALECTS)))
+def test_real_statements_cut_off(text: str, length: int, dialect: str) -> None:
+    answered(text[:length], dialect)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT " + "(" * 5000 + "1" + ")" * 5000,
+        "SELECT " + "NOT " * 5000 + "a FROM t",
+        "SELECT " + "- " * 5000 + "a FROM t",
+        "SELECT * FROM " + "(SELECT * FROM " * 3000 + "t" + ")" * 3000,
+        "SELECT " + "CASE WHEN a THEN " * 2000 + "1" + " END" * 2000,
+        "SELECT " + "f(" * 3000 + "a" + ")" * 3000,
+        "SELECT * FROM t " + "JOIN t " * 300,
+        "SELECT CAST(a AS " + "ARRAY<" * 500 + "INT" + ">" * 500 + ")",
+        "WITH a AS (" * 500 + "SELECT 1" + ") SELECT * FROM a" * 500,
+        "SELECT " + "[" * 3000 + "1" + "]" * 3000,
+        "SELECT '" + "x" * 100_000,
+        "/*" * 1000,
+        "BEGIN " * 2000,
+    ],
+    ids=lambda sql: sql[:24],
+)
+def test_what_would_overflow_a_parser_is_an_issue(sql: str) -> None:
+    started = time.perf_counter()
+    result = lakebed.analyze(sql + "; SELECT a FROM t")
+    assert time.perf_counter() - started < 20
+    assert result.issues
+    assert result.statements
+
+
+@pytest.mark.parametrize(
+    ("sql", "sources"),
+    [
+        ("SELECT " + " + ".join(f"c{i}" for i in range(5000)) + " AS x FROM t", 5000),
+        ("SELECT a AS x FROM t WHERE " + " AND ".join(f"c{i} = 1" for i in range(5000)), 1),
+        ("SELECT x FROM (" + " UNION ALL ".join(f"SELECT a AS x FROM t{i}" for i in range(2000)) + ")", 2000),
+        ("SELECT x FROM (SELECT a AS x FROM " + "(SELECT * FROM " * 50 + "t" + ")" * 51, 1),
+        (
+            "WITH "
+            + ", ".join(f"c{i} AS (SELECT a FROM {f'c{i - 1}' if i else 't'})" for i in range(100))
+            + " SELECT a AS x FROM c99",
+            1,
+        ),
+    ],
+    ids=["sum", "and", "union", "nested", "ctes"],
+)
+def test_long_is_not_deep(sql: str, sources: int) -> None:
+    (statement,) = lakebed.analyze(sql).statements
+    assert statement.outputs == ("x",)
+    assert len([edge for edge in statement.column_lineage if edge.target_column == "x"]) == sources
+
+
+def test_ten_times_the_statements_take_at_most_eleven_times_the_time() -> None:
+    def seconds(count: int) -> float:
+        script = "".join(
+            f"CREATE TABLE t{i} AS SELECT a, b + {i} AS b, max(c) OVER (PARTITION BY a) AS c FROM s{i % 50} WHERE d;\n"
+            for i in range(count)
+        )
+        best = float("inf")
+        for _ in range(3 if count <= 1000 else 1):
+            started = time.process_time()
+            lakebed.analyze(script)
+            best = min(best, time.process_time() - started)
+        return best
+
+    seconds(100)
+    small, large = seconds(1000), seconds(10_000)
+    assert large <= 11 * small * 1.15, (small, large)  # the machine is shared: a margin for its noise

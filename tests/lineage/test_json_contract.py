@@ -1,0 +1,66 @@
+"""The JSON contract: pinned by a schema, and one whole answer pinned word by word."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import pytest
+from tests.lineage.test_pairs import pairs, schema
+
+import lakebed
+
+GOLDEN = Path(__file__).parent / "golden" / "costs.json"
+CONTRACT = json.loads(files("lakebed.lineage").joinpath("analyze_result.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(CONTRACT, format_checker=jsonschema.FormatChecker())
+
+SCRIPT = """CREATE TABLE costs (account STRING, day DATE, amount DECIMAL(38, 18));
+INSERT INTO costs SELECT line_item_usage_account_id, bill_date, line_item_unblended_cost
+FROM cur WHERE bill_date > '2026';
+CREATE TEMPORARY VIEW monthly AS
+SELECT account, sum(CASE WHEN amount > 0 THEN amount END) AS total
+FROM costs JOIN accounts USING (account) GROUP BY account;
+SELECT *, rank() OVER (ORDER BY total) AS place FROM monthly;
+SELECT * FROM elsewhere;
+SELEC"""
+
+
+def test_the_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(CONTRACT)
+
+
+def test_a_whole_answer() -> None:
+    imported = {
+        "tables": [
+            {
+                "schema": None,
+                "name": "cur",
+                "columns": [
+                    {"name": "line_item_usage_account_id", "dataType": "string"},
+                    {"name": "bill_date", "dataType": "date"},
+                    {"name": "line_item_unblended_cost", "dataType": "decimal(38,18)"},
+                ],
+            },
+            {"name": "accounts", "columns": [{"name": "account"}, {"name": "owner"}]},
+        ]
+    }
+    answer = lakebed.analyze(SCRIPT, schema=imported).to_dict()
+    VALIDATOR.validate(answer)
+    for table in answer["resolvedSchema"]["tables"]:  # type: ignore[index]
+        table["updatedAt"] = "2026-11-15T00:00:00.000Z"
+    assert answer == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("dialect", "tables", "sql", "expected"), pairs()[::4], ids=lambda value: str(value)[:40])
+def test_every_answer_keeps_the_contract(dialect: str, tables: str, sql: str, expected: object) -> None:
+    answer = lakebed.analyze(sql, dialect=dialect, schema=schema(tables)).to_dict()
+    VALIDATOR.validate(json.loads(json.dumps(answer)))
+
+
+def test_edges_of_the_graph_join_nodes_that_are_there() -> None:
+    answer = lakebed.analyze(SCRIPT)
+    for graph in (answer.global_lineage, *(statement.graph for statement in answer.statements)):
+        ids = [node.id for node in graph.nodes]
+        assert len(ids) == len(set(ids))
+        assert {end for edge in graph.edges for end in (edge.source, edge.target)} <= set(ids)
+        assert len({edge.id for edge in graph.edges}) == len(graph.edges)
