@@ -16,7 +16,7 @@ _PUBLIC = {
     "read": "lakebed.reading",
     "plan": "lakebed.pipeline",
     "run": "lakebed.pipeline",
-    "MergeResult": "lakebed.merge.result",
+    "MergeResult": "lakebed.merge_core.result",
     "merge": "lakebed.merging",
     "LakebedError": "lakebed.errors",
     "DatasetMergeError": "lakebed.errors",

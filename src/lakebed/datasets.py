@@ -9,9 +9,9 @@ from lakebed.datasets_merge import (
 )
 from lakebed.engines.duckdb.paths import PathValidator
 from lakebed.errors import DatasetMergeError
-from lakebed.merge.result import MergeStats, compute_merge_stats
-from lakebed.merge.spec import MergeStrategy, normalize_keys
-from lakebed.merge.validate import TableLike, validate_keys_and_schema
+from lakebed.merge_core.result import MergeStats, compute_merge_stats
+from lakebed.merge_core.spec import MergeStrategy, normalize_keys
+from lakebed.merge_core.validate import TableLike, validate_keys_and_schema
 from lakebed.s3_tables import evolve_s3_tables_schema
 from lakebed.schema.cur import get_new_columns, get_unified_schema
 from lakebed.schema.names import create_column_mapping, normalize_column_name

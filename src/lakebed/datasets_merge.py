@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from lakebed.engines.duckdb.merge import DuckDBMerge
 from lakebed.engines.duckdb.version import Version, detect_version, require_flag, supports_merge
-from lakebed.merge.result import MergeResult, MergeStats, compute_merge_stats
-from lakebed.merge.spec import MergeSpec
+from lakebed.merge_core.result import MergeResult, MergeStats, compute_merge_stats
+from lakebed.merge_core.spec import MergeSpec
 from lakebed.merging import merge
 from lakebed.storage import Storage, absolute
 from lakebed.targets.journal import Delete, Journal, Put

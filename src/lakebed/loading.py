@@ -38,6 +38,7 @@ class Loader:
     on_bad_value: str
     run_id: str
     observer: Observer
+    require_reachable: Callable[[str], None]  # raises where the engine's workers cannot write into a folder
 
     @property
     def table(self) -> str:
@@ -93,6 +94,7 @@ class Loader:
         staging = self.target.stage(state, incoming.evolution, partition_by=(PERIOD,))
         self.ledger.open_staging(claim, staging.folder, table=self.table)
         try:
+            self.require_reachable(staging.folder)
             converted = self.engine.convert(self._job(delivery, incoming, staging), self.observer.converted)
             if not still_same():
                 raise Changed(f"{delivery.slice} was written over while it was read", uri=delivery.manifest or "")

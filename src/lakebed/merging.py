@@ -17,12 +17,12 @@ from lakebed.errors import (
     SchemaError,
     UnsupportedType,
 )
-from lakebed.merge import refusals
-from lakebed.merge.plan import MergePlan, plan_merge
-from lakebed.merge.prune import prune
-from lakebed.merge.result import MergeResult, check_balance
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified, unify
+from lakebed.merge_core import refusals
+from lakebed.merge_core.plan import MergePlan, plan_merge
+from lakebed.merge_core.prune import prune
+from lakebed.merge_core.result import MergeResult, check_balance
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.types import Schema, fold
@@ -178,7 +178,7 @@ class _Run:
 
     def _plan(self, unified: Unified, state: TableState, source: CheckedSource) -> MergePlan:
         files = with_bounds(state.files, self.storage, unified.spec.keys)
-        pruned = prune(files, source.keys)
+        pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         _refuse_nulls(unified, pruned.nulls)
         matches = Matches()
         if pruned.candidates:

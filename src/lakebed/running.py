@@ -23,6 +23,7 @@ from lakebed.source.header import with_columns
 from lakebed.source.stage import recheck
 from lakebed.staging import stage_delivery, tidy_staging
 from lakebed.state.ledger import Ledger
+from lakebed.storage import join
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.workspace import Workspace
@@ -56,7 +57,7 @@ class Run:
         self._source = source
         self._open = ExitStack()
         self._session: Session | None = None
-        self._targets: dict[Address, Target] = {}
+        self._targets: dict[tuple[Address, str | None], Target] = {}
 
     def __enter__(self) -> "Run":
         return self
@@ -99,7 +100,7 @@ class Run:
             for reading in range(1, READINGS + 1):
                 try:
                     ready = self._make_ready(delivery)
-                    loader = self._loader(target, address)
+                    loader = self._loader(address)
                     self._observer.loading(ready)
                     report = loader.load(claim, ready, found.deliveries, still_same=self._check(delivery))
                     break
@@ -145,9 +146,11 @@ class Run:
                 return newer
         raise SourceError(f"{slice_} has gone from {self._source} while it was read", remedy="Run again.")
 
-    def _loader(self, target: Target, address: Address) -> Loader:
+    def _loader(self, address: Address) -> Loader:
+        from lakebed.engines.spark.session import require_shared
+
         return Loader(
-            target=target,
+            target=self._target(address),
             quarantine=self._target(address.beside("_rejected")),
             engine=self._engine(),
             ledger=self._ledger,
@@ -156,6 +159,7 @@ class Run:
             on_bad_value=self._settings.on_bad_value,
             run_id=self._id,
             observer=self._observer,
+            require_reachable=lambda folder: require_shared(folder, self._spark_session()),
         )
 
     def _spark_session(self) -> "Session":
@@ -172,13 +176,23 @@ class Run:
         return SparkEngine(self._spark_session().spark, self._workspace.storage.settings)
 
     def _target(self, address: Address) -> Target:
-        if address not in self._targets:
-            target = self._workspace.target(address)
+        key = (address, self._shared_staging())
+        if key not in self._targets:
+            target = self._workspace.target(address, staging=key[1])
             for orphan in self._ledger.orphans():
                 if orphan.table == target.address:
                     sweep_orphan(orphan, target, self._ledger, self._workspace.storage)
-            self._targets[address] = target
-        return self._targets[address]
+            self._targets[key] = target
+        return self._targets[key]
+
+    def _shared_staging(self) -> str | None:
+        """Where workers with disks of their own write for a target that has no place for them, such as a DuckDB file.
+
+        None until a session has shown that there are such workers.
+        """
+        if self._session is None or self._session.local:
+            return None
+        return join(self._settings.staging_location, "commits")
 
     def _skipped(self, delivery: Delivery, target: Target, decision: Decision) -> DeliveryReport:
         record = self._ledger.current_load(target.address, delivery.slice)

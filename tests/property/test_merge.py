@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from lakebed.engines.duckdb.merge import DuckDBMerge
 from lakebed.engines.merge import MergeEngine
 from lakebed.errors import DatasetMergeError
-from lakebed.merge.oracle import OracleResult, merge_by_row
-from lakebed.merge.result import MergeResult
-from lakebed.merge.spec import STRATEGIES, MergeSpec
+from lakebed.merge_core.oracle import OracleResult, merge_by_row
+from lakebed.merge_core.result import MergeResult
+from lakebed.merge_core.spec import STRATEGIES, MergeSpec
 from lakebed.merging import merge
 from lakebed.targets.parquet import ParquetTarget
 from lakebed.testing.rows import difference

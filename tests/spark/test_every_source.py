@@ -1,8 +1,5 @@
-"""Every kind of source, made and real, through the whole pipeline: what is loaded is what the files say."""
+"""Every kind of source, as our samples make them, through the whole pipeline. Real files: test_samples.py."""
 
-import csv
-import shutil
-from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -13,9 +10,6 @@ from lakebed.engines.spark.session import Session
 from lakebed.sample import SampleSpec, make_sample
 
 pytestmark = pytest.mark.spark
-
-SHARED = Path(__file__).parents[3] / "shared" / "samples" / "cur"
-needs_samples = pytest.mark.skipif(not SHARED.exists(), reason="the shared samples are not here")
 
 
 @pytest.fixture(autouse=True)
@@ -61,58 +55,3 @@ def test_made_deliveries(tmp_path: Path, spark_local: Session, spec: SampleSpec)
                 f"SELECT count(*), {sums} FROM sample_report WHERE lakebed_period = ?", [made.period]
             ).fetchone()
             assert found == (made.totals.rows, *known.values())
-
-
-def text_sum(path: Path, column: str) -> Decimal:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        return sum(
-            (Decimal(row[column]) for row in csv.DictReader(file) if row[column] not in ("", "NULL")), Decimal(0)
-        )
-
-
-@needs_samples
-@pytest.mark.parametrize(
-    ("sample", "original", "rows"),
-    [
-        ("focus_converters_aws/sample-anonymous-aws-export-dataset.csv", "lineItem/UnblendedCost", 1_281),
-        ("anonymize_mock/sample-cur20.csv", "line_item_unblended_cost", 4),
-        ("anonymize_mock/sample-legacy-csv.csv", "lineItem/UnblendedCost", 4),
-        ("fivetran_seed/aws_cost_report.csv", "line_item_unblended_cost", 20),
-    ],
-)
-def test_real_files(tmp_path: Path, spark_local: Session, sample: str, original: str, rows: int) -> None:
-    target = f"duckdb:{tmp_path / 'bill.duckdb'}#real"
-    report = lakebed.run(str(SHARED / sample), target, spark=spark_local.spark, report="real", period="2023-11")
-    (loaded,) = report.deliveries
-    assert (loaded.state, loaded.reconciled, loaded.rows) == ("loaded", True, rows)
-    with duckdb.connect(tmp_path / "bill.duckdb", read_only=True) as connection:
-        name = column_names(connection, "real")[original]
-        found = connection.execute(f'SELECT coalesce(sum("{name}"), 0) FROM real').fetchone()
-    assert found == (text_sum(SHARED / sample, original),)
-
-
-@needs_samples
-def test_buckets_of_another_project(tmp_path: Path, spark_local: Session) -> None:
-    shutil.copytree(SHARED / "keboola_mock/tests/mock_data/cur_1_0/s3_structure", tmp_path / "one")
-    shutil.copytree(SHARED / "keboola_mock/tests/mock_data/cur_2_0/s3_structure", tmp_path / "two")
-    for folder, expected in (("one", "cur_1_0/sample_billing_data.csv"), ("two", "cur_2_0/sample_billing_data_v2.csv")):
-        original = "lineItem/UnblendedCost" if folder == "one" else "line_item_unblended_cost"
-        target = f"duckdb:{tmp_path / folder}.duckdb#bill"
-        report = lakebed.run(str(tmp_path / folder), target, spark=spark_local.spark, workdir=str(tmp_path / "work"))
-        (loaded,) = report.deliveries
-        assert loaded.reconciled
-        with duckdb.connect(f"{tmp_path / folder}.duckdb", read_only=True) as connection:
-            name = column_names(connection, "bill")[original]
-            found = connection.execute(f'SELECT sum("{name}") FROM bill').fetchone()
-        assert found == (text_sum(SHARED / "keboola_mock/tests/mock_data" / expected, original),)
-
-
-@needs_samples
-def test_a_real_file_with_a_broken_header_is_refused(tmp_path: Path, spark_local: Session) -> None:
-    broken = SHARED / "koku_testdata/test_cur.csv.gz"
-    target = f"duckdb:{tmp_path / 'bill.duckdb'}#real"
-    report = lakebed.run(str(broken), target, spark=spark_local.spark, report="real", period="2023-11")
-    (refused,) = report.deliveries
-    assert refused.state == "failed"
-    assert "test_cur.csv.gz, line 1" in str(refused.error)
-    assert "looks like two names" in str(refused.error)

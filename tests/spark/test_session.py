@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,19 +61,6 @@ def shared_file(tmp_path: Path) -> Path:
     path = tmp_path / "shared.txt"
     path.write_text("read by a worker")
     return path
-
-
-@pytest.fixture
-def pyarrow_only(tmp_path: Path) -> Path:
-    """A Python environment in which pyarrow is the only package."""
-    folder = tmp_path / "worker"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    [packages] = folder.glob("lib/python*/site-packages")
-    for name in ("pyarrow", "pyarrow.libs"):
-        installed = Path(sysconfig.get_paths()["platlib"]) / name
-        if installed.exists():
-            (packages / name).symlink_to(installed)
-    return folder / "bin" / "python"
 
 
 @pytest.mark.spark

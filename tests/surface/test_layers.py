@@ -6,14 +6,14 @@ import sys
 import pytest
 from tests.surface.source_tree import Import, Module, modules
 
-# errors <- config, model, storage <- schema <- merge <- source, engines, targets, state <- pipeline <- cli, web.
+# errors <- config, model, storage <- schema <- merge_core <- source, engines, targets, state <- pipeline <- cli, web.
 # What is not named here belongs to the pipeline's layer.
 LAYERS = (
     ("errors",),
     ("storage", "model", "kernels"),
     ("config",),
     ("schema",),
-    ("merge",),
+    ("merge_core",),
     ("source", "engines", "targets", "state", "sample", "reports"),
 )
 PIPELINE = len(LAYERS)

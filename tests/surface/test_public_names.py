@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from pkgutil import walk_packages
 
 import lakebed
 import lakebed.errors as errors
@@ -15,6 +16,12 @@ def test_public_names_are_pinned() -> None:
 
 def test_every_public_name_can_be_had() -> None:
     assert [name for name in lakebed.__all__ if not hasattr(lakebed, name)] == []
+
+
+def test_no_module_hides_a_public_name() -> None:
+    modules = [found.name for found in walk_packages(lakebed.__path__, "lakebed.") if ".cli." not in found.name]
+    taken = {name.removeprefix("lakebed.") for name in modules} & set(lakebed.__all__)
+    assert taken == set(), "importing a module of this name would put it where the public name was"
 
 
 def test_the_error_tree_in_the_docstring_is_the_one_in_the_code() -> None:

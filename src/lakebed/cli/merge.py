@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
-from lakebed.merge.result import MergeResult
+from lakebed.merge_core.result import MergeResult
 from lakebed.merging import merge as merge_rows
 
 

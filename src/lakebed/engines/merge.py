@@ -11,9 +11,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from lakebed.merge.plan import MergePlan
-from lakebed.merge.result import MergeCounts
-from lakebed.merge.validate import Unified
+from lakebed.merge_core.plan import MergePlan
+from lakebed.merge_core.result import MergeCounts
+from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Staging, WrittenFile
 
 
@@ -27,6 +27,7 @@ class CheckedSource:
 
     rows: int
     keys: pa.Table
+    only_extremes: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 from lakebed.engines.arrow.dedup import deduplicated
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.keys import KeyIndex, counting, repeated
-from lakebed.merge import refusals
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified
+from lakebed.merge_core import refusals
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified
 from lakebed.schema.arrow import to_arrow_field
 
 

@@ -16,8 +16,8 @@ from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, Merg
 from lakebed.engines.sources import opened
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels import merge as kernel
-from lakebed.merge.result import MergeCounts
-from lakebed.merge.validate import Unified
+from lakebed.merge_core.result import MergeCounts
+from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.arrow import to_arrow_schema
 

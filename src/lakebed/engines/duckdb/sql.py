@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from lakebed.engines.duckdb.paths import PathValidator
-from lakebed.merge.spec import Effects
+from lakebed.merge_core.spec import Effects
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import quote_literal, to_duckdb
 from lakebed.schema.types import Schema, fold

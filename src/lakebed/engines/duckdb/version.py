@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import duckdb
 
 from lakebed.errors import DatasetMergeError, InvalidMergeArgument
-from lakebed.merge.spec import MergeSpec
+from lakebed.merge_core.spec import MergeSpec
 
 log = logging.getLogger("lakebed.engines.duckdb.merge")
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import DataType, MapType, StructType
 from lakebed.engines.spark.tasks import reason
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels.merge_tasks import PART_FACTS, StageRows, frozen_settings
-from lakebed.merge.validate import Unified
+from lakebed.merge_core.validate import Unified
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.spark import from_spark_json, quote_identifier
 from lakebed.storage import join

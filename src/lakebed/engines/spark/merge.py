@@ -34,10 +34,10 @@ from lakebed.kernels.merge_tasks import (
     WriteTasks,
     frozen_settings,
 )
-from lakebed.merge import refusals
-from lakebed.merge.result import MergeCounts
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified
+from lakebed.merge_core import refusals
+from lakebed.merge_core.result import MergeCounts
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.arrow import to_arrow_field
 from lakebed.storage import Storage, StorageSettings, join

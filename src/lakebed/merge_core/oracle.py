@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lakebed.kernels.conform import conform
-from lakebed.merge import refusals
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified, unify
+from lakebed.merge_core import refusals
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified, unify
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_schema
 from lakebed.schema.evolve import FormatRules
 

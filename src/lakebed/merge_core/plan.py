@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lakebed.errors import EngineError
-from lakebed.merge.prune import worth_repacking
-from lakebed.merge.spec import MergeSpec
-from lakebed.merge.validate import Unified
+from lakebed.merge_core.prune import worth_repacking
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile
 from lakebed.schema.evolve import EvolutionPlan
 

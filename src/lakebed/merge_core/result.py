@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from lakebed.errors import DatasetMergeError
-from lakebed.merge.plan import MergePlan
-from lakebed.merge.spec import MergeStrategy
+from lakebed.merge_core.plan import MergePlan
+from lakebed.merge_core.spec import MergeStrategy
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 
 from lakebed.errors import AmbiguousColumnCase, InvalidMergeArgument, SchemaError, SchemaIncompatible, UnsupportedType
-from lakebed.merge import refusals
-from lakebed.merge.spec import MergeSpec, normalize_keys
+from lakebed.merge_core import refusals
+from lakebed.merge_core.spec import MergeSpec, normalize_keys
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, FormatRules, Policy, plan_evolution
 from lakebed.schema.types import Boolean, Date, Integer, List, Map, Schema, Struct, Text, fold

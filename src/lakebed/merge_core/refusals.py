@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from lakebed.errors import DatasetMergeError
-from lakebed.merge.spec import MergeSpec
+from lakebed.merge_core.spec import MergeSpec
 
 SHOWN_KEYS = 5
 
