@@ -5,7 +5,6 @@ contradictions are reported, but not used. With `merge_columns` the columns that
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
@@ -158,14 +157,12 @@ class Catalog:
 
     def _read_columns(self, table: ImportedTable) -> tuple[Column, ...]:
         key = self.rules.column_key
+        merged = self.merge_columns
         return tuple(
-            Column(
-                column.name,
-                key(column.name, True),
-                column.data_type,
-                "implied" if column.origin == "implied" and self.merge_columns else "imported",
-            )
-            for column in table.read_columns()
+            [
+                Column(name, key(name, True), kind, "implied" if implied and merged else "imported")
+                for name, kind, implied in table.read_columns()
+            ]
         )
 
     def declare(
@@ -220,7 +217,7 @@ class Catalog:
             if key in have and not same_type(column.data_type, have[key].data_type, self.dialect)
         )
         if self.merge_columns:
-            added = tuple(replace(column, origin="implied") for key, column in declared.items() if key not in have)
+            added = tuple(column._replace(origin="implied") for key, column in declared.items() if key not in have)
             if added:
                 self._replace_imported(imported, imported.with_columns(imported.columns + added))
             mismatch = Mismatch(imported.name, (), (), retyped)
