@@ -141,6 +141,10 @@ class Catalog:
         imported, implied = self._imported, self._implied
         if len(key) == 1 and not self.search_path and not self.default_schema:
             return imported.get(key) or implied.get(key)
+        temporary = implied.get(key)
+        if temporary is not None and temporary.temporary and key not in imported:
+            # a temporary table hides those of any schema
+            return temporary
         for candidate in self._candidates(key):
             table = imported.get(candidate) or implied.get(candidate)
             if table is not None:

@@ -47,6 +47,11 @@ def cache(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     return _Maker(node, node.args["this"], "view", ctx, temporary=True).from_query(query, [], kind="CACHE_TABLE")
 
 
+def redefine_view(node: exp.Expr, table: exp.Expr, query: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """ALTER VIEW v AS SELECT gives the view another query."""
+    return _Maker(node, table, "view", ctx).from_query(query, [], kind="ALTER_VIEW")
+
+
 class _Maker:
     """One CREATE statement in its forms."""
 
