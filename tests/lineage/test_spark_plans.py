@@ -86,3 +86,42 @@ def test_the_catalog_of_a_session_is_a_schema(spark: SparkSession) -> None:
     ]
     result = lakebed.analyze("SELECT * FROM costs", schema={"tables": from_spark(session=spark)})
     assert result.statements[0].star_expansion == "full"
+
+
+def test_expressions_without_an_alias_have_sparks_names(spark: SparkSession) -> None:
+    spark.createDataFrame([], "a int, b int, c string, d date, arr array<int>").createOrReplaceTempView("named")
+    schema = {"tables": [{"name": "named", "columns": ["a", "b", "c", "d", "arr"]}]}
+    for expression in [
+        "a + 1",
+        "a * b - 2",
+        "-a",
+        "sum(a)",
+        "count(*)",
+        "count(DISTINCT a)",
+        "max(named.a)",
+        "upper(c)",
+        "c || 'y'",
+        "CAST(a AS STRING)",
+        "'x'",
+        "coalesce(a, b)",
+        "if(a > 1, b, 0)",
+        "CASE WHEN a > 1 THEN b ELSE 0 END",
+        "a = b AND b < 2",
+        "a IN (1, 2)",
+        "c LIKE 'x%'",
+        "NOT (a > 1)",
+        "a IS NOT NULL",
+        "current_date",
+        "date_add(d, 1)",
+        "arr[0]",
+        "explode(arr)",
+        "sum(a) / count(*)",
+        "a <> b",
+        "row_number() OVER (PARTITION BY a ORDER BY b)",
+        "sum(a) OVER (PARTITION BY b)",
+        "(SELECT max(a) FROM named)",
+        "a BETWEEN 1 AND 2",
+        "sum(CASE WHEN a > 1 THEN b ELSE 0 END)",
+    ]:
+        query = f"SELECT {expression} FROM named"
+        assert list(lakebed.analyze(query, schema=schema).statements[0].outputs) == spark.sql(query).columns, expression
