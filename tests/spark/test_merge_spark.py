@@ -35,3 +35,18 @@ class TestDataFrameIntoParquet(OnSpark):
         if any(pa.types.is_timestamp(field.type) and field.type.unit == "ns" for field in scenario.incoming.schema):
             pytest.skip("Spark has no nanoseconds")
         super().check(scenario)
+
+
+class TestShuffledIntoParquet(OnSpark):
+    """A source too large for every worker to hold its keys; here every source is."""
+
+    def make_engine(self) -> SparkMerge:
+        return SparkMerge(self.session.spark, broadcast_rows=0)
+
+    def make_source(self, table: pa.Table) -> object:
+        return self.session.spark.createDataFrame(table)
+
+    def check(self, scenario: Scenario) -> None:
+        if any(pa.types.is_timestamp(field.type) and field.type.unit == "ns" for field in scenario.incoming.schema):
+            pytest.skip("Spark has no nanoseconds")
+        super().check(scenario)
