@@ -192,6 +192,11 @@ class IcebergTarget:
                 table = creation.commit_transaction()
         except (CommitFailedException, TableAlreadyExistsError) as quicker:
             raise ConcurrentModification(f"{self.name} was created by another process just now") from quicker
+        except OutcomeUnknown:
+            made = self.table()
+            if made is None or not landed(made.metadata, staging):
+                raise
+            table = made
         del self._creations[staging.id]
         return table
 
