@@ -162,5 +162,5 @@ def find(workspace: Workspace, source: str, filters: DiscoverFilters, observer: 
 
 
 def warnings_of(found: Discovered) -> tuple[str, ...]:
-    """Everything that discovery has to say aloud."""
-    return (*found.warnings, *(f"{skipped.uri}: {skipped.reason}" for skipped in found.skipped))
+    """Everything that discovery has to say aloud; what is wrong with one file first, since it explains the rest."""
+    return (*(f"{skipped.uri}: {skipped.reason}" for skipped in found.skipped), *found.warnings)

@@ -25,14 +25,21 @@ class Tally:
         here = {name: exact_sum(rows.column(name)) for name in self.sums if name in rows.column_names}
         for name, total in here.items():
             self.sums[name] = EXACT.add(self.sums[name], total)
-        if self._currency is None or self._currency not in rows.column_names:
+        if self._currency is None or not rows.num_rows:
             return
-        codes = pc.unique(rows.column(self._currency)).to_pylist()
-        parts = {codes[0]: here} if len(codes) == 1 else _sums_by(rows.column(self._currency), rows.select(list(here)))
-        for code, sums in parts.items():
+        for code, sums in self._by_code(rows, here).items():
             totals = self.by_currency.setdefault(code or "", dict.fromkeys(self.sums, Decimal(0)))
             for name, total in sums.items():
                 totals[name] = EXACT.add(totals[name], total)
+
+    def _by_code(self, rows: pa.Table, over_all: dict[str, Decimal]) -> dict[str | None, dict[str, Decimal]]:
+        if self._currency not in rows.column_names:
+            # This file of the delivery lacks the column, so its rows have no currency in the table either.
+            return {None: over_all}
+        codes = pc.unique(rows.column(self._currency)).to_pylist()
+        if len(codes) == 1:
+            return {codes[0]: over_all}
+        return _sums_by(rows.column(self._currency), rows.select(list(over_all)))
 
     def rounded(self, name: str, exact: pa.ChunkedArray, kept: pa.ChunkedArray) -> None:
         """Counts what a narrower type changed: how many values, and by how much the column's sum moved."""

@@ -60,6 +60,8 @@ class Holder:
             return True
         except PermissionError:
             return False
+        if _is_zombie(self.pid):
+            return True
         return bool(self.process_started) and _started(self.pid) != self.process_started
 
 
@@ -171,9 +173,20 @@ def _host() -> str:
 
 def _started(pid: int) -> str:
     """When a process started, in the kernel's ticks; empty where the system does not say."""
+    fields = _stat(pid)
+    return fields[19] if fields else ""
+
+
+def _is_zombie(pid: int) -> bool:
+    """It was killed, and its parent has not asked yet how it ended."""
+    return _stat(pid)[:1] in (["Z"], ["X"])
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel says of a process; empty where it does not. The state is the first field, the start the 20th."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return ""
-    # The command's name stands in parentheses and may hold anything; the start time is the 20th field after it.
-    return stat.rpartition(")")[2].split()[19]
+        return []
+    # The command's name stands before it, in parentheses, and may hold anything.
+    return stat.rpartition(")")[2].split()
