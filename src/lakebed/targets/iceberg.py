@@ -41,10 +41,13 @@ from lakebed.targets.sums import no_totals
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
 
 # What our tables are created with. The bounds of our own columns are kept whole, so that other writers' files, too,
-# say exactly which slices they hold; manifests are merged once there are many.
+# say exactly which slices they hold; manifests are merged once there are many, and of the metadata files, each of which
+# repeats every schema, a hundred are kept.
 TABLE_PROPERTIES = {
     "format-version": "2",
     "commit.manifest-merge.enabled": "true",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
     "write.parquet.compression-codec": "zstd",
 } | {f"write.metadata.metrics.column.{name}": "full" for name in RESERVED_COLUMNS}
 
