@@ -250,3 +250,20 @@ def test_equality_deletes_are_refused_with_what_to_do(tmp_path: Path, monkeypatc
 def test_a_work_directory_that_engines_would_write_differently_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="%"):
         open_table(tmp_path / "100%")
+
+
+def test_manifests_are_merged_and_slices_still_replaced(tmp_path: Path) -> None:
+    target = open_table(tmp_path)
+    months = [f"2026-{month:02d}" for month in range(1, 7)]
+    for month in months:
+        load(target, costs((month, "1")), replace(OCTOBER, period=month), partition_by=["lakebed_period"])
+        with target.existing_table().transaction() as transaction:
+            transaction.set_properties({"commit.manifest.min-count-to-merge": "2"})
+    table = target.existing_table()
+    assert len(table.current_snapshot().manifests(table.io)) < len(months)
+    load(target, costs(("again", "2")), replace(OCTOBER, period="2026-03"))
+    load(target, costs(("more", "1"), tag=["x"]), replace(OCTOBER, period="2026-07"))
+    assert sorted(str(row["id"]) for row in rows_of(target)) == sorted(
+        ["again", "more", *(month for month in months if month != "2026-03")]
+    )
+    assert target.state().rows == 7
