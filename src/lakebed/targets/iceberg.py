@@ -20,7 +20,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification, ConfigError, LakebedError, NotFound
+from lakebed.errors import ColumnDropRefused, ConcurrentModification, ConfigError, LakebedError, NotFound, TargetError
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
@@ -195,8 +195,11 @@ class IcebergTarget:
                 table = creation.commit_transaction()
         except (CommitFailedException, TableAlreadyExistsError) as quicker:
             raise ConcurrentModification(f"{self.name} was created by another process just now") from quicker
-        except OutcomeUnknown:
-            made = self.table()
+        except OutcomeUnknown as unknown:
+            try:
+                made = self.table()
+            except TargetError:
+                raise unknown from None
             if made is None or not landed(made.metadata, staging):
                 raise
             table = made
@@ -213,8 +216,13 @@ class IcebergTarget:
 
     def abandon(self, staging: Staging) -> None:
         self._creations.pop(staging.id, None)
-        table = self.table()
-        if staging.id in self._undecided or (table is not None and landed(table.metadata, staging)):
+        if staging.id in self._undecided:
+            return
+        try:
+            table = self.table()
+        except TargetError:
+            return  # whether it was committed cannot be asked now, so the files stay
+        if table is not None and landed(table.metadata, staging):
             return
         storage = Storage(self.settings.storage)
         storage.delete(entry.uri for entry in storage.list(staging.folder))

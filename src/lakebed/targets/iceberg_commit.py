@@ -84,7 +84,8 @@ def commit(table: Table, seen: Mapping[str, DataFile], seen_version: str, stagin
             wait = min(FIRST_WAIT_SECONDS * 2 ** (attempt - 1), LONGEST_WAIT_SECONDS)
             time.sleep(random.uniform(wait / 2, wait))
         except OutcomeUnknown:
-            table.refresh()
+            with answering(".".join(table.name())):
+                table.refresh()
             if landed(table.metadata, staging):
                 return table
             raise
