@@ -157,6 +157,12 @@ def find(workspace: Workspace, source: str, filters: DiscoverFilters, observer: 
     if not found.deliveries:
         reason = next(iter(warnings_of(found)), f"no delivery found under {source}")
         raise SourceError(reason, remedy="`lakebed discover SOURCE` shows what there is and what was left out.")
+    if workspace.settings.strict and found.doubts:
+        raise SourceError(
+            f"--strict refuses a source of which there are doubts: {found.doubts[0]}"
+            + (f" (and {len(found.doubts) - 1} more)" if len(found.doubts) > 1 else ""),
+            remedy="`lakebed discover SOURCE` shows them all; without --strict they are warnings.",
+        )
     observer.discovered(len(found.deliveries), len(found.superseded))
     return found
 

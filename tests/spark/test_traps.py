@@ -126,6 +126,7 @@ def test_files_of_one_delivery_may_differ_in_their_headers(bucket: Bucket) -> No
     report = bucket.load()
     assert (report.state, report.rows, report.reconciled) == ("loaded", 2, True)
     assert "2 columns are missing" in " ".join(report.warnings)
+    assert "--strict refuses" in refused(bucket.load(kind="parquet", strict=True))
     chosen = "identity_line_item_id, line_item_unblended_cost, resource_tags_user_environment, resource_tags_user_team"
     assert bucket.rows(chosen) == [("a", Decimal("1.5"), "prod", None), ("b", Decimal("2.5"), None, "blue")]
 
