@@ -21,12 +21,14 @@ demo: $(READY)   ## sample deliveries, loaded, merged, traced: the whole tour
 	@$(BIN)/lakebed demo
 
 test: $(READY)   ## what CI runs: everything but the tests that take minutes
+	@scripts/test-needs
 	$(PYTEST) -m "not full"
 
 test-fast: $(READY)  ## pure tests: no Spark, no servers, no browser
 	$(PYTEST) -m "not full and not spark and not server and not browser" -q
 
 test-full: $(READY)  ## everything
+	@scripts/test-needs
 	$(PYTEST)
 
 check: $(READY)  ## ruff, mypy strict, import layers

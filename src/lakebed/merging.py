@@ -178,7 +178,7 @@ class _Run:
 
     def _plan(self, unified: Unified, state: TableState, source: CheckedSource) -> MergePlan:
         files = with_bounds(state.files, self.storage, unified.spec.keys)
-        pruned = prune(files, source.keys)
+        pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         _refuse_nulls(unified, pruned.nulls)
         matches = Matches()
         if pruned.candidates:

@@ -27,6 +27,7 @@ class CheckedSource:
 
     rows: int
     keys: pa.Table
+    only_extremes: bool = False
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Analyzer:
             )
             self._statements.append(_empty("UNKNOWN", ctx))
         except (AttributeError, IndexError, KeyError, TypeError) as error:
-            # sqlglot's trees carry no types: what it accepts of broken SQL can have any shape. The other statements must
+            # sqlglot's trees carry no types: what it accepts of broken SQL can have any shape. Other statements must
             # not be lost for it, and the reader must know that this one is.
             ctx.issues.append(
                 Issue(

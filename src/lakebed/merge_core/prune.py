@@ -28,11 +28,12 @@ class Pruned:
     nulls: Mapping[str, int]
 
 
-def prune(files: Sequence[DataFile], keys: pa.Table) -> Pruned:
+def prune(files: Sequence[DataFile], keys: pa.Table, *, only_extremes: bool = False) -> Pruned:
     """Sorts the files by the source's keys. `keys` has the key columns, named and typed as in the table.
 
-    Where the source is too large to hand over its keys, its smallest and largest of each column do: then a file is
-    cleared only if it lies wholly outside of them. A file whose NULL keys are not counted in its footer is a candidate.
+    Where the source is too large to hand over its keys, `only_extremes` says that these are the smallest and largest of
+    each column: then a file is cleared only if it lies wholly outside of them. A file whose NULL keys are not counted
+    in its footer is a candidate.
     """
     hits = [True] * len(files)
     nulls: dict[str, int] = {}
@@ -41,7 +42,7 @@ def prune(files: Sequence[DataFile], keys: pa.Table) -> Pruned:
         stated = [_Stated.of(file, name) for file in files]
         if found := sum(each.nulls or 0 for each in stated):
             nulls[name] = found
-        may_hold = _may_hold(values, stated)
+        may_hold = _may_hold(values, stated, only_extremes=only_extremes)
         hits = [hit and may for hit, may in zip(hits, may_hold, strict=True)]
         # A file of which it is unknown whether it has NULL keys must be looked into, whatever its bounds.
         hits = [hit or each.nulls is None for hit, each in zip(hits, stated, strict=True)]
@@ -78,10 +79,10 @@ class _Stated:
         return cls(None, False, bounds, None if bounds is None else bounds.nulls)
 
 
-def _may_hold(values: pa.ChunkedArray, stated: Sequence[_Stated]) -> Iterator[bool]:
+def _may_hold(values: pa.ChunkedArray, stated: Sequence[_Stated], *, only_extremes: bool) -> Iterator[bool]:
     kind = values.type
     texts = None
-    if any(each.in_path for each in stated) and pa.types.is_string(kind):
+    if any(each.in_path for each in stated) and pa.types.is_string(kind) and not only_extremes:
         texts = set(pc.unique(values).to_pylist())
     probe = _Probe.of(values)
     minima = _comparable([each.bounds.minimum if each.bounds else None for each in stated], kind)
@@ -92,7 +93,7 @@ def _may_hold(values: pa.ChunkedArray, stated: Sequence[_Stated]) -> Iterator[bo
         elif probe is None or low is None or high is None:
             yield True
         else:
-            yield probe.between(low, high)
+            yield probe.overlaps(low, high) if only_extremes else probe.between(low, high)
 
 
 class _Probe:
@@ -120,6 +121,10 @@ class _Probe:
     def between(self, low: Any, high: Any) -> bool:
         place = bisect_left(self, low)
         return place < len(self) and bool(self[place] <= high)
+
+    def overlaps(self, low: Any, high: Any) -> bool:
+        """Whether the range from the smallest to the largest key meets these bounds."""
+        return len(self) > 0 and bool(self[0] <= high) and bool(self[len(self) - 1] >= low)
 
 
 def _comparable(values: list[object | None], kind: pa.DataType) -> list[object | None]:

@@ -18,8 +18,11 @@ from lakebed.merge_core.result import MergeResult
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merging import merge
 from lakebed.targets.base import Target
-from lakebed.testing.merge_scenarios import PARTITIONS, SCENARIOS, STRATEGIES, Scenario
+from lakebed.testing.merge_column_scenarios import DEDUPLICATION, SCHEMAS
+from lakebed.testing.merge_scenarios import KEYS, MISSING_AND_EMPTY, PARTITIONS, STRATEGIES, Scenario
 from lakebed.testing.rows import difference
+
+SCENARIOS = (*STRATEGIES, *MISSING_AND_EMPTY, *KEYS, *SCHEMAS, *DEDUPLICATION)
 
 
 class MergeConformance:

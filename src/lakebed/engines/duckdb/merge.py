@@ -7,35 +7,30 @@ same is done with UNION ALL and NOT EXISTS.
 """
 
 import logging
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lakebed.engines.arrow.checked import check as check_table
 from lakebed.engines.arrow.merge import ArrowSource
 from lakebed.engines.duckdb import sql
 from lakebed.engines.duckdb.scratch import Scratch, private_connection, reach_object_store
 from lakebed.engines.duckdb.version import choose_merge, require_flag
+from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
 from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
 from lakebed.engines.sources import opened
 from lakebed.errors import DatasetMergeError, UnsupportedType
-from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import counting
-from lakebed.kernels.merge import codec_of
 from lakebed.merge_core import refusals
-from lakebed.merge_core.result import MergeCounts
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import to_duckdb
-from lakebed.schema.types import DataType, Float, List, Map, Null, Schema, Struct, Time, Timestamp, fold
-from lakebed.storage import is_local, join, local_path
+from lakebed.schema.types import DataType, Float, List, Map, Null, Struct, Time, Timestamp, fold
+from lakebed.storage import is_local
 
 log = logging.getLogger(__name__)
 
@@ -58,30 +53,6 @@ class DuckDBMerge:
             yield DuckDBSource(table, scratch, settings, self._use_merge)
 
 
-@dataclass(frozen=True)
-class _Ready:
-    """A checked source: its rows and its keys in DuckDB, and the column that numbers both."""
-
-    unified: Unified
-    table: str
-    keys: str
-    number: str
-    native: bool
-    schema: pa.Schema
-
-    @property
-    def spec(self) -> MergeSpec:
-        return self.unified.spec
-
-    @property
-    def final(self) -> Schema:
-        return self.unified.evolution.final
-
-    @property
-    def emptied(self) -> tuple[str, ...]:
-        return () if self.spec.keeps_missing else self.unified.evolution.padded
-
-
 class DuckDBSource:
     """A source that DuckDB merges."""
 
@@ -92,7 +63,7 @@ class DuckDBSource:
         self._scratch = scratch
         self._settings = settings
         self._use_merge = use_merge
-        self._ready: _Ready | None = None
+        self._ready: Ready | None = None
         self._arrow: ArrowSource | None = None
         self._matched: str | None = None
         self._reaches_store = False
@@ -116,7 +87,7 @@ class DuckDBSource:
             rows = checked.table.append_column(number, counting(checked.table.num_rows))
             table = scratch.register("source", rows)
             keys = scratch.table("keys", f"SELECT {sql.as_scratch_keys(spec.keys)}, {q(number)} FROM {q(table)}")
-        self._ready = _Ready(unified, table, keys, number, native, checked.table.schema)
+        self._ready = Ready(unified, table, keys, number, native, checked.table.schema)
         return CheckedSource(checked.table.num_rows, checked.keys)
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
@@ -141,7 +112,7 @@ class DuckDBSource:
         self._reach([job.staging.folder])
         with failing(job.plan.spec, job.plan.rewrite):
             matched = self._matched or self._no_matches()
-            return _Writer(job, self._known(), matched, self._scratch, self._settings).write()
+            return Writer(job, self._known(), matched, self._scratch, self._settings).write()
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
         if self._arrow is not None:
@@ -161,7 +132,7 @@ class DuckDBSource:
             )
         return (written,) if written is not None else ()
 
-    def _matched_rows(self, ready: _Ready, keys: str) -> str:
+    def _matched_rows(self, ready: Ready, keys: str) -> str:
         """The target rows whose keys the source has. MERGE will pair them with source rows; without it a join does."""
         on = sql.equal_keys(sql.scratch_keys(ready.spec.keys), "target", "source")
         if ready.native or ready.spec.keys_may_repeat:
@@ -180,7 +151,7 @@ class DuckDBSource:
         file, number = f"CAST(NULL AS VARCHAR) AS {q(sql.FILE)}", f"CAST(NULL AS BIGINT) AS {q(ready.number)}"
         return self._scratch.table("matched", f"SELECT {file}, {keys}, {number} LIMIT 0")
 
-    def _target_keys(self, ready: _Ready, files: Sequence[DataFile], in_path: Sequence[str]) -> str:
+    def _target_keys(self, ready: Ready, files: Sequence[DataFile], in_path: Sequence[str]) -> str:
         """The keys of the candidate files, in the table's types, each with its file."""
         paths = {fold(name): name for name in in_path}
         columns = [f"rows.{q(sql.FILE)}"]
@@ -196,17 +167,17 @@ class DuckDBSource:
         known = {sql.FILE: pa.array([file.uri for file in files], pa.string())}
         for key in ready.spec.keys:
             if fold(key) in paths:
-                known[key] = pa.array([_folded(file.partition).get(fold(key)) for file in files], pa.string())
+                known[key] = pa.array([folded(file.partition).get(fold(key)) for file in files], pa.string())
         view = self._scratch.register("paths", pa.table(known))
         return f"SELECT {', '.join(columns)} FROM {rows} AS rows JOIN {q(view)} AS paths USING ({q(sql.FILE)})"
 
-    def _null_keys(self, ready: _Ready, keys: str, files: Sequence[DataFile]) -> dict[str, int]:
+    def _null_keys(self, ready: Ready, keys: str, files: Sequence[DataFile]) -> dict[str, int]:
         """NULL keys among the candidates; footers that count them spare the scan."""
         unknown = [
             (key, own)
             for key, own in zip(ready.spec.keys, sql.scratch_keys(ready.spec.keys), strict=True)
             if any(
-                fold(key) not in _folded(file.partition)
+                fold(key) not in folded(file.partition)
                 and ((bounds := file.bounds.get(key)) is None or bounds.nulls is None)
                 for file in files
             )
@@ -222,228 +193,9 @@ class DuckDBSource:
             reach_object_store(self._scratch.connection, self._settings)
             self._reaches_store = True
 
-    def _known(self) -> _Ready:
+    def _known(self) -> Ready:
         assert self._ready is not None, "check comes before match and write"
         return self._ready
-
-
-@dataclass(frozen=True)
-class _Writer:
-    """Writes one plan."""
-
-    job: MergeJob
-    ready: _Ready
-    matched: str
-    scratch: Scratch
-    settings: Mapping[str, object]
-
-    def write(self) -> Merged:
-        plan, ready = self.job.plan, self.ready
-        actions = self._pair()
-        codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self.settings)
-        written: list[WrittenFile] = []
-        deleted = sum(file.rows for file in plan.drop)
-        moved: list[str] = []
-        for number, pack in enumerate(plan.packs):
-            rows = self._rows_of(pack)
-            query = self._after(rows, pack)
-            leaving = self._leaving(rows, pack)
-            if leaving is not None:
-                moved.append(leaving)
-                query = f"SELECT * FROM ({query}) WHERE {self._belongs(pack[0])}"
-            done = copy(
-                self.scratch,
-                query,
-                self.job.staging,
-                f"merged-{number:05d}.parquet",
-                self.job.physical,
-                codec,
-                pack[0].partition,
-                self.settings,
-            )
-            left = (done.rows if done else 0) + (
-                self.scratch.number(f"SELECT count(*) FROM {q(leaving)}") if leaving else 0
-            )
-            deleted += sum(file.rows for file in pack) - left
-            if done is not None:
-                written.append(done)
-        for table in moved:
-            written += self._partitioned(f"SELECT * FROM {q(table)}", f"moved-{len(written):05d}", codec)
-        inserted = 0
-        if plan.expected.inserted:
-            arrived = self._partitioned(self._inserts(), "inserted", codec)
-            inserted = sum(file.rows for file in arrived)
-            written += arrived
-        if ready.native and inserted != actions["INSERT"] and not ready.spec.effects.delete_matched:
-            raise DatasetMergeError(
-                f"MERGE operation failed: it inserted {actions['INSERT']} rows and {inserted} were written",
-                kind="ENGINE_FAILED",
-                strategy=ready.spec.strategy,
-                key_columns=ready.spec.keys,
-            )
-        return Merged(tuple(written), MergeCounts(inserted, actions["UPDATE"], deleted))
-
-    def _pair(self) -> Counter[str]:
-        """Pairs matched rows with source rows, and counts what becomes of each."""
-        ready, does = self.ready, self.ready.spec.effects
-        if not ready.native:
-            updated = self.scratch.number(f"SELECT count(*) FROM {q(self.matched)}") if does.update_matched else 0
-            return Counter({"UPDATE": updated})
-        into, source = self.matched, q(ready.keys)
-        if does.delete_matched:
-            # What is deleted from the scratch table must still be found when files are rewritten.
-            into = self.scratch.table("deleted", f"SELECT * FROM {q(self.matched)}")
-            source = f"(SELECT DISTINCT {', '.join(q(key) for key in sql.scratch_keys(ready.spec.keys))} FROM {source})"
-        statement = sql.merge_statement(into, source, ready.spec.keys, does)
-        counted = self.scratch.arrow(statement).column("merge_action").value_counts()
-        return Counter({str(one["values"]): int(one["counts"].as_py()) for one in counted})
-
-    def _rows_of(self, pack: Sequence[DataFile]) -> str:
-        """The rows of the pack's files in the table's schema; files of equal columns are read together."""
-        by_columns: dict[tuple[str, ...], list[str]] = {}
-        for file in pack:
-            files, path = filesystem(file.uri, self.settings)
-            names = tuple(pq.read_schema(path, filesystem=files).names)
-            by_columns.setdefault(names, []).append(file.uri)
-        constants = {name: _folded(pack[0].partition).get(fold(name)) for name in self.job.in_path}
-        return " UNION ALL ".join(
-            sql.in_table_schema(uris, names, self.ready.final, constants) for names, uris in by_columns.items()
-        )
-
-    def _after(self, rows: str, pack: Sequence[DataFile]) -> str:
-        """What the pack's rows become."""
-        ready, does, keys = self.ready, self.ready.spec.effects, self.ready.spec.keys
-        own = sql.scratch_keys(keys)
-        if not any(self.job.plan.matched.get(file.uri) for file in pack):
-            return rows
-        here = f"SELECT * FROM {q(self.matched)} WHERE {q(sql.FILE)} IN ({', '.join(_text(f.uri) for f in pack)})"
-        if does.delete_matched:
-            return (
-                f"SELECT target.* FROM ({rows}) AS target WHERE NOT EXISTS "
-                f"(SELECT 1 FROM ({here}) AS source WHERE {sql.equal_keys(keys, 'target', 'source', own)})"
-            )
-        if not does.update_matched:
-            return rows
-        # Joined by number: a join by key would push its bounds into the Arrow scan, which compares NaN otherwise.
-        changes = (
-            f"SELECT source.* FROM {q(ready.table)} AS source SEMI JOIN ({here}) AS here ON "
-            f"source.{q(ready.number)} = here.{q(ready.number)}"
-        )
-        join = "JOIN" if does.delete_unmatched or not ready.native else "LEFT JOIN"
-        changed = sql.updated_rows(
-            ready.final,
-            ready.unified.delivered,
-            ready.emptied,
-            rows=rows,
-            changes=changes,
-            keys=keys,
-            marker=ready.number,
-            joined=join,
-        )
-        if ready.native or does.delete_unmatched:
-            return changed
-        return (
-            f"SELECT target.* FROM ({rows}) AS target WHERE NOT EXISTS "
-            f"(SELECT 1 FROM ({changes}) AS source WHERE {sql.equal_keys(keys, 'target', 'source')}) "
-            f"UNION ALL {changed}"
-        )
-
-    def _leaving(self, rows: str, pack: Sequence[DataFile]) -> str | None:
-        """A table of the rows that an update moves out of their partition, or None where there are none."""
-        by = self.job.staging.partition_by
-        ready = self.ready
-        changed = {*ready.unified.delivered, *ready.emptied}
-        if not ready.spec.effects.update_matched or not any(name in changed for name in by):
-            return None
-        if not any(self.job.plan.matched.get(file.uri) for file in pack):
-            return None
-        table = self.scratch.table(
-            "moved", f"SELECT * FROM ({self._after(rows, pack)}) WHERE NOT ({self._belongs(pack[0])})"
-        )
-        if self.scratch.number(f"SELECT count(*) FROM {q(table)}"):
-            return table
-        self.scratch.drop(table)
-        return None
-
-    def _belongs(self, file: DataFile) -> str:
-        values = _folded(file.partition)
-        return " AND ".join(
-            f"CAST({q(name)} AS VARCHAR) IS NOT DISTINCT FROM {_text(values.get(fold(name)))}"
-            for name in self.job.staging.partition_by
-        )
-
-    def _inserts(self) -> str:
-        ready = self.ready
-        if ready.spec.effects.delete_matched:
-            where = ""
-        elif ready.native:
-            where = (
-                f"SEMI JOIN (SELECT {q(ready.number)} FROM {q(self.matched)} WHERE {q(sql.FILE)} IS NULL) AS new "
-                f"ON source.{q(ready.number)} = new.{q(ready.number)}"
-            )
-        else:
-            where = (
-                f"WHERE NOT EXISTS (SELECT 1 FROM {q(self.matched)} AS target "
-                f"WHERE target.{q(ready.number)} = source.{q(ready.number)})"
-            )
-        return sql.source_rows(ready.final, ready.unified.delivered, ready.table, where)
-
-    def _partitioned(self, query: str, name: str, codec: str) -> list[WrittenFile]:
-        """Writes rows as new files, one for each partition."""
-        by = self.job.staging.partition_by
-        if not by:
-            done = copy(
-                self.scratch, query, self.job.staging, f"{name}.parquet", self.job.physical, codec, {}, self.settings
-            )
-            return [done] if done is not None else []
-        table = self.scratch.table("arriving", query)
-        columns = ", ".join(f"CAST({q(column)} AS VARCHAR)" for column in by)
-        written = []
-        for number, values in enumerate(self.scratch.rows(f"SELECT DISTINCT {columns} FROM {q(table)} ORDER BY ALL")):
-            partition = {
-                column: None if value is None else str(value) for column, value in zip(by, values, strict=True)
-            }
-            where = " AND ".join(
-                f"CAST({q(column)} AS VARCHAR) IS NOT DISTINCT FROM {_text(value)}"
-                for column, value in partition.items()
-            )
-            done = copy(
-                self.scratch,
-                f"SELECT * FROM {q(table)} WHERE {where}",
-                self.job.staging,
-                f"{name}-{number:05d}.parquet",
-                self.job.physical,
-                codec,
-                partition,
-                self.settings,
-            )
-            written += [done] if done is not None else []
-        self.scratch.drop(table)
-        return written
-
-
-def copy(
-    scratch: Scratch,
-    query: str,
-    staging: Staging,
-    name: str,
-    physical: pa.Schema,
-    codec: str,
-    partition: Mapping[str, str | None],
-    settings: Mapping[str, object],
-) -> WrittenFile | None:
-    """Streams a query into a new file; None, and no file, where it has no rows."""
-    uri = join(staging.folder, name)
-    if is_local(uri):
-        uri = str(local_path(uri))
-        local_path(staging.folder).mkdir(parents=True, exist_ok=True)
-    rows = scratch.number(sql.copy_to(query, uri, physical, codec))
-    if not rows and is_local(uri):
-        local_path(uri).unlink()
-    if not rows:
-        return None
-    files, path = filesystem(uri, settings)
-    return WrittenFile(name, rows, files.get_file_info(path).size, dict(partition))
 
 
 @contextmanager
@@ -504,11 +256,3 @@ def _faithful(kind: DataType) -> bool:
             return bool(fields) and all(_faithful(field.type) for field in fields)
         case _:
             return True
-
-
-def _folded(partition: Mapping[str, str | None]) -> dict[str, str | None]:
-    return {fold(name): value for name, value in partition.items()}
-
-
-def _text(value: str | None) -> str:
-    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"

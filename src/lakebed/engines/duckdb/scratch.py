@@ -4,14 +4,12 @@ import logging
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
-from pathlib import Path
 from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
 
-from lakebed.errors import EngineError
+from lakebed.engines.duckdb.extensions import load_extension
 from lakebed.schema.duckdb import quote_identifier, quote_literal
 
 log = logging.getLogger("lakebed.engines.duckdb.merge")
@@ -90,7 +88,7 @@ def private_connection(settings: Mapping[str, object]) -> Iterator[duckdb.DuckDB
 
 def reach_object_store(connection: duckdb.DuckDBPyConnection, settings: Mapping[str, object]) -> str:
     """Lets the connection read and write s3:// addresses; returns the secret's name, to be dropped later."""
-    _load_httpfs(connection)
+    load_extension(connection, "httpfs")
     endpoint = str(settings.get("endpoint_url", ""))
     options = {
         "KEY_ID": settings.get("access_key_id"),
@@ -105,19 +103,3 @@ def reach_object_store(connection: duckdb.DuckDBPyConnection, settings: Mapping[
     name = f"lakebed_{uuid4().hex}"
     connection.execute(f"CREATE TEMPORARY SECRET {name} (TYPE s3{', ' + given if given else ''})")
     return name
-
-
-def _load_httpfs(connection: duckdb.DuckDBPyConnection) -> None:
-    wheel = find_spec("duckdb_extension_httpfs")
-    if wheel is not None and wheel.origin is not None:
-        found = sorted(Path(wheel.origin).parent.glob(f"extensions/v{duckdb.__version__}/httpfs.duckdb_extension"))
-        if found:
-            connection.execute(f"LOAD {quote_literal(str(found[0]))}")
-            return
-    try:
-        connection.execute("INSTALL httpfs; LOAD httpfs")
-    except duckdb.Error as error:
-        raise EngineError(
-            f"DuckDB cannot load its extension httpfs, which reads object stores: {error}",
-            remedy="pip install 'lakebed[duckdb-extensions]', or use engine='arrow'.",
-        ) from error

@@ -1,0 +1,171 @@
+"""Column lineage of TPC-DS and TPC-H, ours and the peers on the same texts in the same run.
+
+python benchmarks/lineage.py [--repeat N] [--without-peers]
+
+Every contender gets the same 121 statements with the full schema and gives all output columns; a statement counts with
+the best of N runs, because the machine may be shared. sqlglot[c] runs in this process, taking turns with us statement
+by statement. sqllineage and FlowScope have environments of their own (pip and npm); where they cannot be installed,
+that is said and they are left out. At the end: how the CPU time grows with the number of statements.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from sqlglot import MappingSchema  # noqa: E402 - the repository has to be on the path first
+from sqlglot.lineage import lineage as sqlglot_lineage  # noqa: E402
+from tests.lineage.tpc_workload import workload  # noqa: E402
+
+import lakebed  # noqa: E402
+
+PEERS = Path(__file__).parent / "peers"
+ENVIRONMENT = ROOT / ".venv-bench-lineage"
+NODE = ROOT / ".bench-lineage-node"
+SQLLINEAGE = "sqllineage==1.5.9"
+FLOWSCOPE = "@pondpilot/flowscope-core@0.3.1"
+
+
+def best(action: Callable[[], object], repeat: int) -> float:
+    """Milliseconds of the fastest run."""
+    fastest = float("inf")
+    for _ in range(repeat):
+        started = time.perf_counter()
+        action()
+        fastest = min(fastest, time.perf_counter() - started)
+    return fastest * 1000
+
+
+def measure(name: str, repeat: int) -> dict[str, list[float]]:
+    """Milliseconds per statement: ours, ours with the whole JSON, and sqlglot's."""
+    queries, schema = workload(name)
+    columns = {t["name"]: {c["name"]: c["dataType"] for c in t["columns"]} for t in schema["tables"]}
+    mapping = MappingSchema(columns, dialect="duckdb")
+    found: dict[str, list[float]] = {"lakebed": [], "lakebed, with to_dict()": [], "sqlglot[c]": []}
+    for sql in queries:
+        found["lakebed"].append(best(lambda sql=sql: lakebed.analyze(sql, dialect="duckdb", schema=schema), repeat))
+        found["sqlglot[c]"].append(
+            best(
+                lambda sql=sql: sqlglot_lineage(
+                    None, sql, schema=mapping, dialect="duckdb", trim_selects=False, copy=False
+                ),
+                repeat,
+            )
+        )
+        found["lakebed, with to_dict()"].append(
+            best(lambda sql=sql: lakebed.analyze(sql, dialect="duckdb", schema=schema).to_dict(), repeat)
+        )
+    return found
+
+
+def peer(command: Sequence[str], name: str, repeat: int) -> list[float] | None:
+    """Milliseconds per statement of a program that reads the workload as JSON and prints its times."""
+    queries, schema = workload(name)
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump({"queries": queries, "schema": schema, "repeat": repeat}, file)
+        file.flush()
+        ran = subprocess.run([*command, file.name], capture_output=True, text=True, check=False, timeout=1800)
+    if ran.returncode:
+        print(f"  {command[-1]} failed: {(ran.stderr.strip().splitlines() or ['no message'])[-1]}")
+        return None
+    times: list[float] = json.loads(ran.stdout.splitlines()[-1])
+    return times
+
+
+def sqllineage() -> list[str] | None:
+    """The command that runs sqllineage, installed into its own environment on first use."""
+    python = ENVIRONMENT / "bin" / "python"
+    if not python.exists():
+        uv = shutil.which("uv") or str(Path(sys.executable).parent / "uv")
+        for command in (
+            [uv, "venv", "-q", str(ENVIRONMENT)],
+            [uv, "pip", "install", "-q", "-p", str(python), SQLLINEAGE],
+        ):
+            if subprocess.run(command, capture_output=True, check=False).returncode:
+                shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+                print("  sqllineage is left out: it cannot be installed here")
+                return None
+    return [str(python), str(PEERS / "sqllineage_lineage.py")]
+
+
+def flowscope() -> list[str] | None:
+    """The command that runs FlowScope's npm package, installed into its own folder on first use."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        print("  FlowScope is left out: there is no Node here")
+        return None
+    if not (NODE / "node_modules").exists():
+        NODE.mkdir(exist_ok=True)
+        (NODE / "package.json").write_text('{"name": "bench", "private": true, "type": "module"}')
+        if subprocess.run(
+            [npm, "install", "--silent", FLOWSCOPE], cwd=NODE, capture_output=True, check=False
+        ).returncode:
+            shutil.rmtree(NODE, ignore_errors=True)
+            print("  FlowScope is left out: its npm package cannot be installed here")
+            return None
+    shutil.copy(PEERS / "flowscope_lineage.mjs", NODE / "flowscope_lineage.mjs")
+    return [node, str(NODE / "flowscope_lineage.mjs")]
+
+
+def show(name: str, found: dict[str, list[float]]) -> None:
+    ours = statistics.mean(found["lakebed"])
+    print(f"{name}: {len(found['lakebed'])} statements        mean ms   p95 ms   max ms   mean / ours")
+    for contender, times in found.items():
+        p95 = sorted(times)[max(0, round(len(times) * 0.95) - 1)]
+        mean = statistics.mean(times)
+        print(f"  {contender:32}{mean:10.2f}{p95:9.2f}{max(times):9.2f}{mean / ours:11.2f}x")
+
+
+def cpu_seconds(script: str) -> float:
+    started = time.process_time()
+    lakebed.analyze(script)
+    return time.process_time() - started
+
+
+def scaling() -> None:
+    """One script of ever more statements, each of which reads what earlier ones declared."""
+    print("scaling: statements in one script    CPU seconds   ms per statement")
+    before: float | None = None
+    for count in (100, 1_000, 10_000):
+        script = "CREATE TABLE t0 (a INT, b INT, c INT);\n" + "".join(
+            f"CREATE TABLE t{i} AS SELECT a, b + c AS b, max(c) OVER (PARTITION BY a) AS c FROM t{i // 2} WHERE a;\n"
+            for i in range(1, count)
+        )
+        seconds = min(cpu_seconds(script) for _ in range(3 if count < 10_000 else 2))
+        factor = "" if before is None else f"   {seconds / before:.1f} times the tenth"
+        print(f"  {count:>8,}{'':24}{seconds:10.2f}{seconds / count * 1000:14.3f}{factor}")
+        before = seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--without-peers", action="store_true")
+    arguments = parser.parse_args()
+    peers: dict[str, list[str]] = {}
+    if not arguments.without_peers:
+        for name, command in ((SQLLINEAGE, sqllineage()), (f"FlowScope {FLOWSCOPE.rpartition('@')[2]}", flowscope())):
+            if command is not None:
+                peers[name] = command
+    for name in ("tpcds", "tpch"):
+        found = measure(name, arguments.repeat)
+        for contender, command in peers.items():
+            # sqllineage takes hundreds of milliseconds for a statement: its noise needs no many runs
+            times = peer(command, name, 1 if "sqllineage" in contender else arguments.repeat)
+            if times is not None:
+                found[contender] = times
+        show(name, found)
+    scaling()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,273 @@
+"""Writes the plan of a merge with DuckDB: MERGE pairs rows, COPY streams each affected file into a new one."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakebed.engines.duckdb import sql
+from lakebed.engines.duckdb.scratch import Scratch
+from lakebed.engines.merge import Merged, MergeJob
+from lakebed.errors import DatasetMergeError
+from lakebed.kernels.files import filesystem
+from lakebed.kernels.merge import codec_of
+from lakebed.merge_core.result import MergeCounts
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified
+from lakebed.model import DataFile, Staging, WrittenFile
+from lakebed.schema.duckdb import quote_identifier as q
+from lakebed.schema.types import Schema, fold
+from lakebed.storage import is_local, join, local_path
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A checked source: its rows and its keys in DuckDB, and the column that numbers both."""
+
+    unified: Unified
+    table: str
+    keys: str
+    number: str
+    native: bool
+    schema: pa.Schema
+
+    @property
+    def spec(self) -> MergeSpec:
+        return self.unified.spec
+
+    @property
+    def final(self) -> Schema:
+        return self.unified.evolution.final
+
+    @property
+    def emptied(self) -> tuple[str, ...]:
+        return () if self.spec.keeps_missing else self.unified.evolution.padded
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes one plan."""
+
+    job: MergeJob
+    ready: Ready
+    matched: str
+    scratch: Scratch
+    settings: Mapping[str, object]
+
+    def write(self) -> Merged:
+        plan, ready = self.job.plan, self.ready
+        actions = self._pair()
+        codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self.settings)
+        written: list[WrittenFile] = []
+        deleted = sum(file.rows for file in plan.drop)
+        moved: list[str] = []
+        for number, pack in enumerate(plan.packs):
+            rows = self._rows_of(pack)
+            query = self._after(rows, pack)
+            leaving = self._leaving(rows, pack)
+            if leaving is not None:
+                moved.append(leaving)
+                query = f"SELECT * FROM ({query}) WHERE {self._belongs(pack[0])}"
+            done = copy(
+                self.scratch,
+                query,
+                self.job.staging,
+                f"merged-{number:05d}.parquet",
+                self.job.physical,
+                codec,
+                pack[0].partition,
+                self.settings,
+            )
+            left = (done.rows if done else 0) + (
+                self.scratch.number(f"SELECT count(*) FROM {q(leaving)}") if leaving else 0
+            )
+            deleted += sum(file.rows for file in pack) - left
+            if done is not None:
+                written.append(done)
+        for table in moved:
+            written += self._partitioned(f"SELECT * FROM {q(table)}", f"moved-{len(written):05d}", codec)
+        inserted = 0
+        if plan.expected.inserted:
+            arrived = self._partitioned(self._inserts(), "inserted", codec)
+            inserted = sum(file.rows for file in arrived)
+            written += arrived
+        if ready.native and inserted != actions["INSERT"] and not ready.spec.effects.delete_matched:
+            raise DatasetMergeError(
+                f"MERGE operation failed: it inserted {actions['INSERT']} rows and {inserted} were written",
+                kind="ENGINE_FAILED",
+                strategy=ready.spec.strategy,
+                key_columns=ready.spec.keys,
+            )
+        return Merged(tuple(written), MergeCounts(inserted, actions["UPDATE"], deleted))
+
+    def _pair(self) -> Counter[str]:
+        """Pairs matched rows with source rows, and counts what becomes of each."""
+        ready, does = self.ready, self.ready.spec.effects
+        if not ready.native:
+            updated = self.scratch.number(f"SELECT count(*) FROM {q(self.matched)}") if does.update_matched else 0
+            return Counter({"UPDATE": updated})
+        into, source = self.matched, q(ready.keys)
+        if does.delete_matched:
+            # What is deleted from the scratch table must still be found when files are rewritten.
+            into = self.scratch.table("deleted", f"SELECT * FROM {q(self.matched)}")
+            source = f"(SELECT DISTINCT {', '.join(q(key) for key in sql.scratch_keys(ready.spec.keys))} FROM {source})"
+        statement = sql.merge_statement(into, source, ready.spec.keys, does)
+        counted = self.scratch.arrow(statement).column("merge_action").value_counts()
+        return Counter({str(one["values"]): int(one["counts"].as_py()) for one in counted})
+
+    def _rows_of(self, pack: Sequence[DataFile]) -> str:
+        """The rows of the pack's files in the table's schema; files of equal columns are read together."""
+        by_columns: dict[tuple[str, ...], list[str]] = {}
+        for file in pack:
+            files, path = filesystem(file.uri, self.settings)
+            names = tuple(pq.read_schema(path, filesystem=files).names)
+            by_columns.setdefault(names, []).append(file.uri)
+        constants = {name: folded(pack[0].partition).get(fold(name)) for name in self.job.in_path}
+        return " UNION ALL ".join(
+            sql.in_table_schema(uris, names, self.ready.final, constants) for names, uris in by_columns.items()
+        )
+
+    def _after(self, rows: str, pack: Sequence[DataFile]) -> str:
+        """What the pack's rows become."""
+        ready, does, keys = self.ready, self.ready.spec.effects, self.ready.spec.keys
+        own = sql.scratch_keys(keys)
+        if not any(self.job.plan.matched.get(file.uri) for file in pack):
+            return rows
+        here = f"SELECT * FROM {q(self.matched)} WHERE {q(sql.FILE)} IN ({', '.join(text(f.uri) for f in pack)})"
+        if does.delete_matched:
+            return (
+                f"SELECT target.* FROM ({rows}) AS target WHERE NOT EXISTS "
+                f"(SELECT 1 FROM ({here}) AS source WHERE {sql.equal_keys(keys, 'target', 'source', own)})"
+            )
+        if not does.update_matched:
+            return rows
+        # Joined by number: a join by key would push its bounds into the Arrow scan, which compares NaN otherwise.
+        changes = (
+            f"SELECT source.* FROM {q(ready.table)} AS source SEMI JOIN ({here}) AS here ON "
+            f"source.{q(ready.number)} = here.{q(ready.number)}"
+        )
+        join = "JOIN" if does.delete_unmatched or not ready.native else "LEFT JOIN"
+        changed = sql.updated_rows(
+            ready.final,
+            ready.unified.delivered,
+            ready.emptied,
+            rows=rows,
+            changes=changes,
+            keys=keys,
+            marker=ready.number,
+            joined=join,
+        )
+        if ready.native or does.delete_unmatched:
+            return changed
+        return (
+            f"SELECT target.* FROM ({rows}) AS target WHERE NOT EXISTS "
+            f"(SELECT 1 FROM ({changes}) AS source WHERE {sql.equal_keys(keys, 'target', 'source')}) "
+            f"UNION ALL {changed}"
+        )
+
+    def _leaving(self, rows: str, pack: Sequence[DataFile]) -> str | None:
+        """A table of the rows that an update moves out of their partition, or None where there are none."""
+        by = self.job.staging.partition_by
+        ready = self.ready
+        changed = {*ready.unified.delivered, *ready.emptied}
+        if not ready.spec.effects.update_matched or not any(name in changed for name in by):
+            return None
+        if not any(self.job.plan.matched.get(file.uri) for file in pack):
+            return None
+        table = self.scratch.table(
+            "moved", f"SELECT * FROM ({self._after(rows, pack)}) WHERE NOT ({self._belongs(pack[0])})"
+        )
+        if self.scratch.number(f"SELECT count(*) FROM {q(table)}"):
+            return table
+        self.scratch.drop(table)
+        return None
+
+    def _belongs(self, file: DataFile) -> str:
+        values = folded(file.partition)
+        return " AND ".join(
+            f"CAST({q(name)} AS VARCHAR) IS NOT DISTINCT FROM {text(values.get(fold(name)))}"
+            for name in self.job.staging.partition_by
+        )
+
+    def _inserts(self) -> str:
+        ready = self.ready
+        if ready.spec.effects.delete_matched:
+            where = ""
+        elif ready.native:
+            where = (
+                f"SEMI JOIN (SELECT {q(ready.number)} FROM {q(self.matched)} WHERE {q(sql.FILE)} IS NULL) AS new "
+                f"ON source.{q(ready.number)} = new.{q(ready.number)}"
+            )
+        else:
+            where = (
+                f"WHERE NOT EXISTS (SELECT 1 FROM {q(self.matched)} AS target "
+                f"WHERE target.{q(ready.number)} = source.{q(ready.number)})"
+            )
+        return sql.source_rows(ready.final, ready.unified.delivered, ready.table, where)
+
+    def _partitioned(self, query: str, name: str, codec: str) -> list[WrittenFile]:
+        """Writes rows as new files, one for each partition."""
+        by = self.job.staging.partition_by
+        if not by:
+            done = copy(
+                self.scratch, query, self.job.staging, f"{name}.parquet", self.job.physical, codec, {}, self.settings
+            )
+            return [done] if done is not None else []
+        table = self.scratch.table("arriving", query)
+        columns = ", ".join(f"CAST({q(column)} AS VARCHAR)" for column in by)
+        written = []
+        for number, values in enumerate(self.scratch.rows(f"SELECT DISTINCT {columns} FROM {q(table)} ORDER BY ALL")):
+            partition = {
+                column: None if value is None else str(value) for column, value in zip(by, values, strict=True)
+            }
+            where = " AND ".join(
+                f"CAST({q(column)} AS VARCHAR) IS NOT DISTINCT FROM {text(value)}"
+                for column, value in partition.items()
+            )
+            done = copy(
+                self.scratch,
+                f"SELECT * FROM {q(table)} WHERE {where}",
+                self.job.staging,
+                f"{name}-{number:05d}.parquet",
+                self.job.physical,
+                codec,
+                partition,
+                self.settings,
+            )
+            written += [done] if done is not None else []
+        self.scratch.drop(table)
+        return written
+
+
+def copy(
+    scratch: Scratch,
+    query: str,
+    staging: Staging,
+    name: str,
+    physical: pa.Schema,
+    codec: str,
+    partition: Mapping[str, str | None],
+    settings: Mapping[str, object],
+) -> WrittenFile | None:
+    """Streams a query into a new file; None, and no file, where it has no rows."""
+    uri = join(staging.folder, name)
+    if is_local(uri):
+        uri = str(local_path(uri))
+        local_path(staging.folder).mkdir(parents=True, exist_ok=True)
+    rows = scratch.number(sql.copy_to(query, uri, physical, codec))
+    if not rows and is_local(uri):
+        local_path(uri).unlink()
+    if not rows:
+        return None
+    files, path = filesystem(uri, settings)
+    return WrittenFile(name, rows, files.get_file_info(path).size, dict(partition))
+
+
+def folded(partition: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {fold(name): value for name, value in partition.items()}
+
+
+def text(value: str | None) -> str:
+    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
