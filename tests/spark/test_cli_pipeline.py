@@ -216,6 +216,18 @@ def test_the_steps_one_by_one(made: SampleTruth, lakebed_command: Lakebed, tmp_p
     assert lakebed_command("reconcile", "--target", "duckdb:costs", "--period", "2026-10").exit_code == 0
 
 
+def test_files_without_a_manifest_are_loaded_as_what_they_were_said_to_be(
+    lakebed_command: Lakebed, tmp_path: Path
+) -> None:
+    (tmp_path / "bill.csv").write_text("bill/PayerAccountId,lineItem/UnblendedCost\n012345678901,0.1\n")
+    said = ("--report", "mine", "--period", "2026-10")
+    assert lakebed_command("run", tmp_path / "bill.csv", "--target", "duckdb:costs").exit_code == 2
+    assert lakebed_command("stage", tmp_path / "bill.csv", *said).exit_code == 0
+    loaded = lakebed_command("load", "--target", "duckdb:costs", "--json")
+    [one] = deliveries(loaded)
+    assert (one["report"], one["period"], one["payer"], one["state"]) == ("mine", "2026-10", "012345678901", "loaded")
+
+
 def test_commands_without_anything_to_do_say_what_comes_first(lakebed_command: Lakebed, tmp_path: Path) -> None:
     assert "begins" in lakebed_command("status").stdout
     nothing = lakebed_command("load", "--target", "duckdb:costs")
