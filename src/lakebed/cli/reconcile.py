@@ -4,7 +4,7 @@ import typer
 from rich.table import Table as RichTable
 
 from lakebed.cli import options
-from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, reporting, show
+from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, print_table, reporting, show
 from lakebed.reconciling import ReconciledLoad, ReconcileReport
 from lakebed.reconciling import reconcile as reconcile_loads
 
@@ -39,7 +39,7 @@ def _render(done: ReconcileReport) -> None:
         for column, total in load.reconciliation.source.sums.items():
             there = load.reconciliation.table.sums[column]
             lines.add_row(f"  {escape(column)}", _plain(total), _plain(there))
-        OUT.print(lines)
+        print_table(lines)
         for difference in load.reconciliation.differences:
             ERR.print(
                 f"[bold red]differs:[/] {escape(difference.what)}: "
