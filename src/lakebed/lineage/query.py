@@ -186,7 +186,9 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
                 expansion = None
             if expansion is None:
                 id_args = identifier.args
-                text, quoted = id_args["this"], id_args.get("quoted") is True
+                text, quoted = id_args.get("this"), id_args.get("quoted") is True
+                if type(text) is not str:
+                    text = identifier.name
                 name = ctx.column_spelling(text, quoted)
                 key = ctx.column_key(text, quoted)
                 own = refs_of(inner, scope, ctx)
