@@ -36,6 +36,8 @@ def decide(delivery: Delivery, held: Held | None, *, strict: bool = False) -> De
     missing = f"{len(delivery.missing)} of {len(delivery.files) + len(delivery.missing)} files are missing"
     if strict and not delivery.complete:
         return Decision("refuse", f"{missing} ({delivery.missing[0]}), and --strict refuses an incomplete delivery")
+    if delivery.missing and not delivery.files:
+        return Decision("refuse", f"none of its {len(delivery.missing)} files is there ({delivery.missing[0]})")
     if held is None:
         return Decision("load", "new" if delivery.complete else f"new, but {missing}")
     if held.delivery == delivery.id:

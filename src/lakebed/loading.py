@@ -36,6 +36,7 @@ class Loader:
     choice: NamingChoice
     policy: Policy
     on_bad_value: str
+    strict: bool
     run_id: str
     observer: Observer
     require_reachable: Callable[[str], None]  # raises where the engine's workers cannot write into a folder
@@ -96,6 +97,12 @@ class Loader:
         try:
             self.require_reachable(staging.folder)
             converted = self.engine.convert(self._job(delivery, incoming, staging), self.observer.converted)
+            if self.strict and converted.warnings:
+                raise SourceError(
+                    f"--strict refuses {delivery.slice}: {converted.warnings[0]}"
+                    + (f" (and {len(converted.warnings) - 1} more)" if len(converted.warnings) > 1 else ""),
+                    remedy="Without --strict this is a warning, and the rest is loaded.",
+                )
             if not still_same():
                 raise Changed(f"{delivery.slice} was written over while it was read", uri=delivery.manifest or "")
             self.observer.committing(delivery)

@@ -1,16 +1,16 @@
 """The pipeline: discover, stage, load, reconcile. Each step takes the previous one's value and returns the next."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebed.destinations import ReportKey, choose_tables
-from lakebed.errors import SourceError
-from lakebed.model import Delivery
+from lakebed.errors import SourceError, TargetError
+from lakebed.model import Delivery, Slice
 from lakebed.observer import Observer
 from lakebed.planning import Planner, PlanReport
-from lakebed.reports import RunReport
+from lakebed.reports import DeliveryReport, RunReport, TableReport
 from lakebed.running import Run, remember
 from lakebed.source.discover import Discovered, DiscoverFilters, discover
 from lakebed.staging import stage_delivery
@@ -51,11 +51,23 @@ def run(
             loading.take(delivery, tables[ReportKey.of(delivery.slice)], found) for delivery in found.deliveries
         )
         return RunReport(
-            tables=tuple(loading.describe(address) for address in dict.fromkeys(tables.values())),
+            tables=tuple(_describe(loading, dict.fromkeys(tables.values()), reports)),
             deliveries=reports,
             warnings=warnings_of(found),
             seconds=round(time.monotonic() - started, 3),
         )
+
+
+def _describe(
+    loading: Run, addresses: Collection[Address], reports: Collection[DeliveryReport]
+) -> Iterator[TableReport]:
+    """The tables as the run leaves them. One that cannot be read is left out if its deliveries say so already."""
+    for address in addresses:
+        try:
+            yield loading.describe(address)
+        except TargetError:
+            if not any(report.error for report in reports):
+                raise
 
 
 def plan(
@@ -82,18 +94,31 @@ def load_known(
     **settings: object,
 ) -> RunReport:
     """Loads what `discover` and `stage` have left in the ledger, from the sources that it remembers."""
-    _, flags = split_filters(settings)
+    filters, flags = split_filters(settings)
     workspace = Workspace.open({"workdir": workdir, **flags})
     with workspace.ledger_for_reading() as ledger:
-        waiting = [one for one in ledger.deliveries() if one.state not in ("loaded", "superseded")]
+        waiting = [
+            one for one in ledger.deliveries() if one.state not in ("loaded", "superseded") and filters.wants(one.slice)
+        ]
     if not waiting:
         raise SourceError(
             "the ledger knows no delivery that waits to be loaded",
             remedy="`lakebed discover SOURCE` or `lakebed stage SOURCE` finds some; `lakebed run` does it all.",
         )
+    by_source: dict[str, list[Slice]] = {}
+    for one in waiting:
+        by_source.setdefault(one.source, []).append(one.slice)
     done = [
-        run(source, target, table=table, workdir=workdir, spark=spark, observer=observer, **settings)
-        for source in dict.fromkeys(one.source for one in waiting)
+        run(
+            source,
+            target,
+            table=table,
+            workdir=workdir,
+            spark=spark,
+            observer=observer,
+            **{**settings, **what_they_share(slices)},
+        )
+        for source, slices in by_source.items()
     ]
     return RunReport(
         tables=tuple({one.address: one for report in done for one in report.tables}.values()),
@@ -101,6 +126,16 @@ def load_known(
         warnings=tuple(warning for report in done for warning in report.warnings),
         seconds=sum(report.seconds for report in done),
     )
+
+
+def what_they_share(slices: Collection[Slice]) -> dict[str, str]:
+    """The report, payer and period that all these have: of files without a manifest nothing else says what they are."""
+    values = {
+        "report": {slice_.report for slice_ in slices},
+        "payer": {slice_.payer for slice_ in slices},
+        "period": {slice_.period for slice_ in slices},
+    }
+    return {name: found.pop() for name, found in values.items() if len(found) == 1}
 
 
 @dataclass(frozen=True)
@@ -157,6 +192,12 @@ def find(workspace: Workspace, source: str, filters: DiscoverFilters, observer: 
     if not found.deliveries:
         reason = next(iter(warnings_of(found)), f"no delivery found under {source}")
         raise SourceError(reason, remedy="`lakebed discover SOURCE` shows what there is and what was left out.")
+    if workspace.settings.strict and found.doubts:
+        raise SourceError(
+            f"--strict refuses a source of which there are doubts: {found.doubts[0]}"
+            + (f" (and {len(found.doubts) - 1} more)" if len(found.doubts) > 1 else ""),
+            remedy="`lakebed discover SOURCE` shows them all; without --strict they are warnings.",
+        )
     observer.discovered(len(found.deliveries), len(found.superseded))
     return found
 

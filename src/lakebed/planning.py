@@ -73,7 +73,7 @@ class Planner:
     def plan(self, delivery: Delivery, address: Address) -> PlannedDelivery:
         """What would become of a delivery. Reads the table, the ledger and the first file's header; writes nothing."""
         settings = self._workspace.settings
-        target = self._workspace.target(address)
+        target = self._workspace.target(address, read_only=True)
         state = target.state()
         decision = decide(delivery, held(target, state, self._ledger, delivery), strict=settings.strict)
         if decision.action in ("skip", "refuse"):

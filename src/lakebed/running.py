@@ -157,6 +157,7 @@ class Run:
             choice=NamingChoice(self._settings.naming, self._settings.decimals),
             policy=Policy(on_conflict=self._settings.on_conflict),
             on_bad_value=self._settings.on_bad_value,
+            strict=self._settings.strict,
             run_id=self._id,
             observer=self._observer,
             require_reachable=lambda folder: require_shared(folder, self._spark_session()),

@@ -23,14 +23,15 @@ class Workspace:
         settings = load_settings(flags)
         return cls(settings, Storage(settings.storage.settings()))
 
-    def target(self, address: Address | str, *, staging: str | None = None) -> Target:
-        """The table at an address, which need not exist yet; see `open_target` for `staging`."""
+    def target(self, address: Address | str, *, staging: str | None = None, read_only: bool = False) -> Target:
+        """The table at an address, which need not exist yet; see `open_target` for the rest."""
         return open_target(
             address,
             workdir=self.settings.workdir_path,
             storage=self.storage,
             catalogs=self.settings.catalog,
             staging=staging,
+            read_only=read_only,
         )
 
     @contextmanager

@@ -119,6 +119,16 @@ def test_a_table_that_was_removed_is_loaded_again(bills: SampleTruth, work: Path
     assert report.rows == SMALL.rows
 
 
+def test_a_month_that_somebody_deleted_is_loaded_again(bills: SampleTruth, work: Path, spark_local: Session) -> None:
+    target = f"duckdb:{work / 'costs'}"
+    load(bills.folder, target, spark_local)
+    with duckdb.connect(str(work / "costs")) as connection:
+        connection.execute("DELETE FROM sample_report WHERE lakebed_period = '2026-09'")
+    report = load(bills.folder, target, spark_local)
+    assert [one.period for one in report.deliveries if not one.skipped] == ["2026-09"]
+    assert_equals_truth(target, bills.current)
+
+
 def test_the_specification_s_decimals_say_what_they_cost(bills: SampleTruth, work: Path, spark_local: Session) -> None:
     target = f"duckdb:{work / 'costs'}"
     report = load(bills.folder, target, spark_local, period="2026-10", decimals="18,2")

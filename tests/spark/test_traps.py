@@ -126,6 +126,7 @@ def test_files_of_one_delivery_may_differ_in_their_headers(bucket: Bucket) -> No
     report = bucket.load()
     assert (report.state, report.rows, report.reconciled) == ("loaded", 2, True)
     assert "2 columns are missing" in " ".join(report.warnings)
+    assert "--strict refuses" in refused(bucket.load(kind="parquet", strict=True))
     chosen = "identity_line_item_id, line_item_unblended_cost, resource_tags_user_environment, resource_tags_user_team"
     assert bucket.rows(chosen) == [("a", Decimal("1.5"), "prod", None), ("b", Decimal("2.5"), None, "blue")]
 
@@ -249,3 +250,30 @@ def test_reading_in_place_copies_nothing(bucket: Bucket) -> None:
     bucket.deliver(lines("a,1,USD,prod"))
     assert bucket.load(no_stage=True).rows == 1
     assert not (bucket.folder / ".lakebed" / "staging").exists()
+
+
+def test_staged_copies_go_when_the_user_says_so(bucket: Bucket) -> None:
+    bucket.deliver(lines("a,1,USD,prod"))
+    bucket.load()
+    staging = bucket.folder / ".lakebed" / "staging"
+    assert len(list(staging.rglob("*.csv.gz"))) == 1
+    bucket.deliver(lines("a,2,USD,prod"), assembly="20261104T000000Z")
+    bucket.load(retention_hours=0)
+    assert list(staging.rglob("*.csv.gz")) == []
+
+
+def test_a_file_that_was_corrected_is_copied_and_read_anew(bucket: Bucket) -> None:
+    bucket.deliver(lines("a,one,USD,prod"))
+    assert "'one'" in refused(bucket.load())
+    bucket.deliver(lines("a,1.0,USD,prod"))
+    report = bucket.load()
+    assert (report.state, report.reconciled) == ("loaded", True), report.error
+    assert bucket.rows("line_item_unblended_cost") == [(Decimal(1),)]
+
+
+def test_a_delivery_of_which_no_file_is_there_is_refused(bucket: Bucket) -> None:
+    bucket.deliver(lines("a,1,USD,prod"))
+    [data] = (bucket.folder / "bucket").rglob("*.csv.gz")
+    data.unlink()
+    assert "none of its 1 files is there" in refused(bucket.load())
+    assert not (bucket.folder / "duckdb").exists()

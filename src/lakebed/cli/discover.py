@@ -3,7 +3,7 @@
 from rich.table import Table as RichTable
 
 from lakebed.cli import options
-from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show, warn
+from lakebed.cli.frame import Json, Workdir, escape, print_table, reporting, show, warn
 from lakebed.model import Delivery
 from lakebed.pipeline import warnings_of
 from lakebed.source.discover import Discovered, DiscoverFilters
@@ -42,7 +42,7 @@ def _render(found: Discovered) -> None:
         lines.add_row(*_cells(delivery), "" if delivery.complete else f"[yellow]{len(delivery.missing)} missing[/]")
     for delivery in found.superseded:
         lines.add_row(*_cells(delivery), "superseded", style="dim")
-    OUT.print(lines)
+    print_table(lines)
 
 
 def _cells(delivery: Delivery) -> tuple[str, ...]:

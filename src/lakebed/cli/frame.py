@@ -12,6 +12,8 @@ from typing import Annotated, NoReturn, Protocol
 
 import typer
 from rich.console import Console
+from rich.markup import escape as escape
+from rich.table import Table
 
 from lakebed.errors import ConfigError, LakebedError
 
@@ -81,6 +83,14 @@ def warn(message: str) -> None:
     ERR.print(f"[yellow]warning:[/] {escape(message)}")
 
 
-def escape(text: str) -> str:
-    """Text of the user's that is not to be read as markup."""
-    return text.replace("[", r"\[")
+def print_table(table: Table) -> None:
+    """A table on stdout. Numbers are never cut; a pipe or file gets every line whole, however long."""
+    for column in table.columns:
+        column.no_wrap = column.no_wrap or column.justify == "right"
+        column.overflow = "fold"
+    if OUT.is_terminal:
+        OUT.print(table)
+    else:
+        # A console that is no terminal has 80 columns, and no line is printed wider than its console.
+        whole = OUT.options.update(max_width=100_000)
+        Console(width=OUT.measure(table, options=whole).maximum, highlight=False).print(table)

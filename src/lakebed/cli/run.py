@@ -4,7 +4,7 @@ import typer
 from rich.table import Table as RichTable
 
 from lakebed.cli import options
-from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, reporting, show
+from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, print_table, reporting, show
 from lakebed.cli.progress import ProgressBars
 from lakebed.pipeline import run as run_pipeline
 from lakebed.reports import RunReport
@@ -61,15 +61,16 @@ def finish(done: RunReport, *, as_json: bool) -> None:
 
 
 def render(done: RunReport) -> None:
-    """One line for each delivery, and what the tables hold now."""
+    """One line for each delivery, and what the tables hold now. A report that is the only one is not named again."""
     lines = RichTable(box=None, pad_edge=False)
-    for heading in ("report", "period", "delivery", "state"):
+    several = len({one.report for one in done.deliveries}) > 1
+    for heading in (*(("report",) if several else ()), "period", "delivery", "state"):
         lines.add_column(heading)
     for heading in ("rows", "new columns", "adds up", "seconds"):
         lines.add_column(heading, justify="right")
     for one in done.deliveries:
         lines.add_row(
-            escape(one.report),
+            *((escape(one.report),) if several else ()),
             one.period,
             escape(one.delivery[:24]),
             _state(one.state, one.complete),
@@ -80,7 +81,7 @@ def render(done: RunReport) -> None:
             else "",
             "" if one.skipped else f"{one.seconds:.1f}",
         )
-    OUT.print(lines)
+    print_table(lines)
     for table in done.tables:
         OUT.print(f"{escape(table.address)} has {table.rows:,} rows")
     for one in done.deliveries:

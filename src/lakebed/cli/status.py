@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table as RichTable
 
-from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
+from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, show
 from lakebed.holding import what_it_says
 from lakebed.state.records import DeliveryRecord, LoadRecord
 from lakebed.workspace import Workspace
@@ -73,7 +73,7 @@ def _render(known: Status) -> None:
             escape(load.table),
             f"{load.rows:,}",
         )
-    OUT.print(lines)
+    print_table(lines)
     for delivery in known.deliveries:
         if delivery.error:
             OUT.print(f"[bold red]{escape(str(delivery.slice))}:[/] {escape(delivery.error)}")

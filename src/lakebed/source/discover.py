@@ -75,6 +75,13 @@ class Discovered:
     warnings: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is doubtful about the source as a whole; a delivery whose files are missing answers for itself."""
+        about_files = {_missing_files(delivery) for delivery in self.deliveries if delivery.missing}
+        left_out = (f"{skipped.uri}: {skipped.reason}" for skipped in self.skipped)
+        return (*left_out, *(warning for warning in self.warnings if warning not in about_files))
+
     def to_dict(self) -> dict[str, object]:
         return {
             "deliveries": [_summary(delivery) for delivery in self.deliveries],
@@ -337,14 +344,16 @@ def _is_behind(delivery: Delivery, listed: Mapping[str, Entry]) -> bool:
     return any(time is not None and time > manifest.modified for time in times)
 
 
+def _missing_files(delivery: Delivery) -> str:
+    total = len(delivery.files) + len(delivery.missing)
+    return f"{delivery.slice}: {len(delivery.missing)} of {total} files are missing, such as {delivery.missing[0]}"
+
+
 def _doubts(current: list[Delivery], superseded: list[Delivery], listed: Mapping[str, Entry]) -> list[str]:
     warnings = []
     for delivery in current:
         if delivery.missing:
-            total = len(delivery.files) + len(delivery.missing)
-            warnings.append(
-                f"{delivery.slice}: {len(delivery.missing)} of {total} files are missing, such as {delivery.missing[0]}"
-            )
+            warnings.append(_missing_files(delivery))
         if delivery.overwritten_in_place and delivery.manifest and _is_behind(delivery, listed):
             warnings.append(
                 f"{delivery.slice}: files are newer than their manifest, which AWS writes last: the month may be half "

@@ -72,18 +72,20 @@ def open_target(
     storage: Storage | None = None,
     catalogs: Mapping[str, Mapping[str, str]] | None = None,
     staging: str | None = None,
+    read_only: bool = False,
 ) -> Target:
     """The table at an address, which need not exist yet. Only the modules of its own kind are imported.
 
     `catalogs` are the Iceberg catalogs of the settings; `lakebed` is SQLite in the work directory unless it is set.
-    `staging` is a folder that workers reach, for a DuckDB file, beside which only this machine can write.
+    `staging` is a folder that workers reach, for a DuckDB file, beside which only this machine can write. Opened
+    `read_only`, not even a commit that a crash interrupted is finished.
     """
     if isinstance(address, str):
         address = Address.parse(address)
     if address.kind == "parquet":
         from lakebed.targets.parquet import ParquetTarget
 
-        return ParquetTarget(absolute(address.place), storage)
+        return ParquetTarget(absolute(address.place), storage, read_only=read_only)
     if address.table is None:
         form = {"duckdb": "duckdb:FILE#TABLE", "iceberg": "iceberg:NAMESPACE.TABLE"}[address.kind]
         raise ConfigError(f"{address} names no table", remedy=f"Name one with --table, or write {form}.")

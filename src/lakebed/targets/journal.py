@@ -112,6 +112,7 @@ class Journal:
         *,
         checkpoint: Checkpoint = no_checkpoint,
         wait_seconds: float = WAIT_SECONDS,
+        read_only: bool = False,
     ) -> None:
         parent, _, name = dataset.rstrip("/").rpartition("/")
         self.dataset = dataset.rstrip("/")
@@ -119,6 +120,7 @@ class Journal:
         self._storage = storage
         self._checkpoint = checkpoint
         self._wait_seconds = wait_seconds
+        self._read_only = read_only
         self._record = join(self.folder, "commit.json")
         self._local = is_local(dataset)
         self._area = StagingArea(self.folder, storage)
@@ -141,10 +143,13 @@ class Journal:
             self._area.remove(id_)
 
     def steady(self, look: Callable[[], T]) -> T:
-        """What `look` sees of the dataset, recovered first, and seen between two commits rather than during one."""
+        """What `look` sees of the dataset, recovered first, and seen between two commits rather than during one.
+
+        Read only, a commit that waits to be finished is left waiting: files of both its states may be seen.
+        """
         while True:
             before, _ = self._read()
-            if before is not None and before.state == "pending":
+            if not self._read_only and before is not None and before.state == "pending":
                 self.recover()
                 continue
             try:

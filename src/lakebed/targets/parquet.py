@@ -37,7 +37,7 @@ CARRIER_PREFIX = "schema-"
 
 
 class ParquetTarget:
-    """One dataset. What a crashed commit left is finished whenever the dataset is looked at."""
+    """One dataset. What a crashed commit left is finished whenever the dataset is looked at, unless `read_only`."""
 
     def __init__(
         self,
@@ -46,6 +46,7 @@ class ParquetTarget:
         *,
         checkpoint: Checkpoint = no_checkpoint,
         wait_seconds: float = WAIT_SECONDS,
+        read_only: bool = False,
     ) -> None:
         self._address = absolute(folder)
         # The folder itself, not a link to it: lock and journal must be the same for everybody, and on the same disk.
@@ -58,7 +59,9 @@ class ParquetTarget:
                 remedy=f"Use a folder inside it: {join(folder, 'table')}.",
             )
         self._storage = storage or Storage()
-        self._journal = Journal(self._root, self._storage, checkpoint=checkpoint, wait_seconds=wait_seconds)
+        self._journal = Journal(
+            self._root, self._storage, checkpoint=checkpoint, wait_seconds=wait_seconds, read_only=read_only
+        )
         self._footers: dict[tuple[str, str], Footer] = {}
         self._cache = FooterCache(join(self._journal.folder, "footers.json"), self._root, self._storage)
 
