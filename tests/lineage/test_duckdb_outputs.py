@@ -48,3 +48,16 @@ def test_tpc_queries_have_duckdbs_columns(name: str) -> None:
             for ours, (theirs, *_) in zip(statement.outputs, described, strict=True):
                 assert ours.lower() == theirs.lower() or "(" in theirs, (sql, ours, theirs)
             assert all(edge.position is not None for edge in statement.column_lineage if edge.role in VALUE_ROLES)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["count(*)", "age + 1", "age * id - 2", "sum(age * id)", "max(people.age)", "upper(name)", "1", "'x'", "age > 1"],
+)
+def test_expressions_without_an_alias_have_duckdbs_names(expression: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(DDL[0])
+        query = f"SELECT {expression} FROM people"
+        described = connection.execute(f"DESCRIBE {query}").fetchall()
+    result = lakebed.analyze(query, dialect="duckdb", schema=SCHEMA)
+    assert list(result.statements[0].outputs) == [row[0] for row in described]

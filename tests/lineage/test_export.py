@@ -237,3 +237,13 @@ def test_openlineages_own_client_accepts_the_events(result: AnalyzeResult, sourc
         }
         built = lineage.ColumnLineageDatasetFacet(fields=fields, producer=facet["_producer"])
         assert built._schemaURL == facet["_schemaURL"]
+
+
+def test_the_schemas_that_events_name_are_those_of_openlineages_client(result: AnalyzeResult, sources: Sources) -> None:
+    facets = pytest.importorskip("openlineage.client.facet_v2", reason="openlineage-python is not installed")
+    events = pytest.importorskip("openlineage.client.event_v2")
+    event = json.loads(export(result, "openlineage", sources).splitlines()[1])
+    assert event["schemaURL"] == events.RunEvent._get_schema()
+    assert event["job"]["facets"]["sql"]["_schemaURL"] == facets.sql_job.SQLJobFacet._get_schema()
+    schema = facets.schema_dataset.SchemaDatasetFacet._get_schema()
+    assert event["inputs"][0]["facets"]["schema"]["_schemaURL"] == schema

@@ -9,24 +9,21 @@ from tests.lineage.spark_plan import plan_lineage
 from tests.lineage.tpc_workload import workload
 
 import lakebed
+from lakebed.engines.spark.session import Session
+from lakebed.lineage.imports import from_spark
 from lakebed.lineage.model import VALUE_ROLES
 
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
+@pytest.fixture
+def spark(spark_local: Session) -> Iterator[SparkSession]:
+    """The session of the whole run; views that a test makes go away with it."""
+    session = spark_local.spark
     yield session
     for table in session.catalog.listTables():
-        session.catalog.dropTempView(table.name)
+        if table.isTemporary:
+            session.catalog.dropTempView(table.name)
 
 
 def _spark_schema(workload_schema: dict[str, object]) -> dict[str, str]:
@@ -77,3 +74,54 @@ def test_edges_equal_those_of_sparks_analysed_plan(spark: SparkSession, name: st
             ]
             assert all("(" in theirs for _, theirs in unnamed), (number, unnamed)
     assert different == []
+
+
+def test_the_catalog_of_a_session_is_a_schema(spark: SparkSession) -> None:
+    spark.createDataFrame([], "id int, amount decimal(38,18), tags map<string,string>").createOrReplaceTempView("costs")
+    tables = {str(table["name"]): table["columns"] for table in from_spark(session=spark)}
+    assert tables["costs"] == [
+        {"name": "id", "dataType": "int"},
+        {"name": "amount", "dataType": "decimal(38,18)"},
+        {"name": "tags", "dataType": "map<string,string>"},
+    ]
+    result = lakebed.analyze("SELECT * FROM costs", schema={"tables": from_spark(session=spark)})
+    assert result.statements[0].star_expansion == "full"
+
+
+def test_expressions_without_an_alias_have_sparks_names(spark: SparkSession) -> None:
+    spark.createDataFrame([], "a int, b int, c string, d date, arr array<int>").createOrReplaceTempView("named")
+    schema = {"tables": [{"name": "named", "columns": ["a", "b", "c", "d", "arr"]}]}
+    for expression in [
+        "a + 1",
+        "a * b - 2",
+        "-a",
+        "sum(a)",
+        "count(*)",
+        "count(DISTINCT a)",
+        "max(named.a)",
+        "upper(c)",
+        "c || 'y'",
+        "CAST(a AS STRING)",
+        "'x'",
+        "coalesce(a, b)",
+        "if(a > 1, b, 0)",
+        "CASE WHEN a > 1 THEN b ELSE 0 END",
+        "a = b AND b < 2",
+        "a IN (1, 2)",
+        "c LIKE 'x%'",
+        "NOT (a > 1)",
+        "a IS NOT NULL",
+        "current_date",
+        "date_add(d, 1)",
+        "arr[0]",
+        "explode(arr)",
+        "sum(a) / count(*)",
+        "a <> b",
+        "row_number() OVER (PARTITION BY a ORDER BY b)",
+        "sum(a) OVER (PARTITION BY b)",
+        "(SELECT max(a) FROM named)",
+        "a BETWEEN 1 AND 2",
+        "sum(CASE WHEN a > 1 THEN b ELSE 0 END)",
+    ]:
+        query = f"SELECT {expression} FROM named"
+        assert list(lakebed.analyze(query, schema=schema).statements[0].outputs) == spark.sql(query).columns, expression

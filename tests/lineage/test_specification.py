@@ -83,6 +83,11 @@ def test_columns_of_create_table_are_captured_with_their_types() -> None:
     assert (table.origin, table.source_statement_index, table.temporary) == ("implied", 0, False)
 
 
+def test_types_come_from_declarations_only() -> None:
+    result = lakebed.analyze("CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a, a + 1 AS b FROM t")
+    assert [[c.data_type for c in table.columns] for table in result.resolved_schema.tables] == [["INT"], [None, None]]
+
+
 def test_create_or_replace_takes_the_place_of_the_earlier_entry() -> None:
     result = lakebed.analyze("CREATE VIEW v AS SELECT 1 AS a; CREATE OR REPLACE VIEW v AS SELECT 2 AS b, 3 AS c")
     (table,) = result.resolved_schema.tables

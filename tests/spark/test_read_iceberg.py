@@ -83,6 +83,24 @@ def test_a_filter_on_the_period_drops_the_other_files_before_they_are_opened(
     assert sorted(row.id for row in october.collect()) == [1, 2]
 
 
+@pytest.mark.parametrize("address", ["parquet:costs", "duckdb:costs.duckdb#costs", "iceberg:billing.costs"])
+def test_every_target_reads_as_a_dataframe(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = pa.table({"id": [1, 2, 3], "month": ["2026-10", "2026-11", None], "cost": [Decimal("1.5")] * 3})
+    lakebed.merge(rows, address, keys="id", **({} if address.startswith("duckdb") else {"partition_columns": "month"}))
+    lakebed.merge(pa.table({"id": [4], "late": ["x"]}), address, keys="id")
+    frame = lakebed.read(address, spark=spark)
+    assert collected(frame.select("id", "month", "cost", "late")) == [
+        {"id": 1, "month": "2026-10", "cost": Decimal("1.5"), "late": None},
+        {"id": 2, "month": "2026-11", "cost": Decimal("1.5"), "late": None},
+        {"id": 3, "month": None, "cost": Decimal("1.5"), "late": None},
+        {"id": 4, "month": None, "cost": None, "late": "x"},
+    ]
+    assert [row.id for row in frame.where("month = '2026-11'").collect()] == [2]
+
+
 def test_an_empty_table_has_its_columns(spark: SparkSession, tmp_path: Path) -> None:
     load(open_table(tmp_path), pa.table({"id": pa.array([], pa.int64())}))
     frame = lakebed.read("iceberg:billing.costs", spark=spark, workdir=tmp_path)

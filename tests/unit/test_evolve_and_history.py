@@ -87,7 +87,8 @@ def test_the_command_plans_applies_and_looks_back(tmp_path: Path) -> None:
     assert [one.get("delivery") for one in shown["snapshots"]] == ["d1", None]
     assert shown["snapshots"][1]["addedColumns"] == ["tag"]
     drawn = lakebed_command("history", ADDRESS, "--workdir", ".")
-    assert "+tag" in drawn.stdout
+    assert "+ tag" in drawn.stdout
+    assert str(shown["snapshots"][0]["snapshot"]) in drawn.stdout, "whole, because rollback takes it"
     refused = lakebed_command("evolve", ADDRESS, "--schema", "id string", "--workdir", ".", "--json")
     assert refused.exit_code == 1
     assert json.loads(refused.stdout)["error"]["type"] == "SchemaIncompatible"

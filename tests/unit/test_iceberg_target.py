@@ -4,18 +4,22 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.exceptions import CommitStateUnknownException
+from pyiceberg.table import DataScan
 from tests.unit.iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open_table, plan, rows_of, write
 
-from lakebed.errors import ConcurrentModification, TargetError
+from lakebed.errors import ConcurrentModification, ConfigError, TargetError
 from lakebed.model import Slice, Staging
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.types import Column, Schema, Text
 from lakebed.storage import local_path
 from lakebed.targets.base import Affected, Change, TableState
 from lakebed.targets.iceberg import IcebergTarget
+from lakebed.targets.iceberg_commit import OutcomeUnknown
 
 
 def costs(*pairs: tuple[str, str], **more: list[object]) -> pa.Table:
@@ -193,3 +197,73 @@ def test_the_bounds_of_a_file_are_those_of_its_rows(tmp_path: Path) -> None:
     assert (text.minimum, text.maximum, text.exact) == ("a" * 16, "b" * 15 + "c", False)
     ours = file.bounds["lakebed_payer"]
     assert (ours.minimum, ours.maximum, ours.exact) == ("111122223333", "111122223333", True)
+
+
+def test_an_answer_that_is_lost_on_its_way_is_found_in_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalog commits and its answer never comes: for a new table, and for one that exists."""
+    for slice_ in (OCTOBER, NOVEMBER):
+        target = open_table(tmp_path)
+        planned = stage_rows(target, costs(("a", "1")), slice_)
+        commit = target.catalog.commit_table
+
+        def lose(*arguments: Any, commit: Any = commit) -> None:
+            commit(*arguments)
+            raise CommitStateUnknownException("504 Gateway Timeout")
+
+        monkeypatch.setattr(target.catalog, "commit_table", lose)
+        target.commit(*planned)
+    assert open_table(tmp_path).state().rows == 2
+
+
+def test_files_of_an_unknown_outcome_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = open_table(tmp_path)
+    load(target, costs(("n", "5")), NOVEMBER)
+    planned = stage_rows(target, costs(("a", "1")), OCTOBER)
+
+    def fail(*_: object) -> None:
+        raise CommitStateUnknownException("connection reset")
+
+    monkeypatch.setattr(target.catalog, "commit_table", fail)
+    with pytest.raises(OutcomeUnknown, match="did not say"):
+        target.commit(*planned)
+    target.abandon(planned[1])
+    assert list(local_path(planned[1].folder).rglob("*.parquet")), "it may still land"
+
+
+def test_equality_deletes_are_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No engine here writes them; PyIceberg's refusal to plan over them becomes ours."""
+    target = open_table(tmp_path)
+    load(target, costs(("n", "5")), NOVEMBER)
+
+    def refuse(_: object) -> None:
+        raise ValueError(
+            "PyIceberg does not yet support equality deletes: https://github.com/apache/iceberg/issues/6568"
+        )
+
+    monkeypatch.setattr(DataScan, "plan_files", refuse)
+    with pytest.raises(TargetError, match="rewrite_data_files"):
+        target.state()
+
+
+def test_a_work_directory_that_engines_would_write_differently_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="%"):
+        open_table(tmp_path / "100%")
+
+
+def test_manifests_are_merged_and_slices_still_replaced(tmp_path: Path) -> None:
+    target = open_table(tmp_path)
+    months = [f"2026-{month:02d}" for month in range(1, 7)]
+    for month in months:
+        load(target, costs((month, "1")), replace(OCTOBER, period=month), partition_by=["lakebed_period"])
+        with target.existing_table().transaction() as transaction:
+            transaction.set_properties({"commit.manifest.min-count-to-merge": "2"})
+    table = target.existing_table()
+    assert len(table.current_snapshot().manifests(table.io)) < len(months)
+    load(target, costs(("again", "2")), replace(OCTOBER, period="2026-03"))
+    load(target, costs(("more", "1"), tag=["x"]), replace(OCTOBER, period="2026-07"))
+    assert sorted(str(row["id"]) for row in rows_of(target)) == sorted(
+        ["again", "more", *(month for month in months if month != "2026-03")]
+    )
+    assert target.state().rows == 7

@@ -1,13 +1,18 @@
 """`lakebed history`."""
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
 from lakebed.housekeeping import History
 from lakebed.housekeeping import history as table_history
+from lakebed.state.records import SchemaChangeRecord
+from lakebed.targets.snapshots import SnapshotRecord
+
+SHOWN = 4
 
 
 def history(
@@ -24,27 +29,48 @@ def history(
 
 
 def _draw(found: History) -> None:
-    if found.changes:
-        columns = Table("when", "what", "column", "type", "delivery", title=f"columns of {found.table}", box=None)
-        for record in found.changes:
+    lines = [*_columns(found.changes), *_snapshots(found.snapshots)]
+    OUT.print(
+        "\n".join(lines) if lines else f"{found.table} has no history yet: nothing was loaded or evolved.", markup=False
+    )
+
+
+def _columns(changes: Sequence[SchemaChangeRecord]) -> Iterator[str]:
+    """One line for each change; the columns that a table was created with are one together."""
+    if changes:
+        yield "columns"
+    for (kind, by), group in groupby(changes, key=lambda record: (record.change.kind, _by(record))):
+        together = list(group)
+        when = f"{together[0].at:%Y-%m-%d %H:%M}"
+        if kind == "created":
+            yield f"  {when}  created  {_some([record.change.column for record in together])}  by {by}"
+            continue
+        for record in together:
             change = record.change
             before = f"{change.type_before} -> " if change.type_before else ""
-            delivery = f"{record.slice.period} {record.delivery}" if record.slice else "lakebed evolve"
-            columns.add_row(
-                f"{record.at:%Y-%m-%d %H:%M}", change.kind, change.column, before + change.type_after, delivery
-            )
-        OUT.print(columns)
-    if found.snapshots:
-        drawn = Table("snapshot", "when", "what", "rows", "delivery", "columns", title="snapshots", box=None)
-        for snapshot in found.snapshots:
-            drawn.add_row(
-                f"{snapshot.id}{' *' if snapshot.current else ''}",
-                f"{snapshot.at:%Y-%m-%d %H:%M:%S}",
-                snapshot.properties.get("operation", snapshot.operation),
-                "" if snapshot.rows is None else f"{snapshot.rows:,}",
-                " ".join(filter(None, (snapshot.properties.get("period"), snapshot.properties.get("delivery")))),
-                ", ".join((*(f"+{name}" for name in snapshot.added_columns), *snapshot.widened_columns)),
-            )
-        OUT.print(drawn)
-    if not found.changes and not found.snapshots:
-        OUT.print(f"{found.table} has no history yet: nothing was loaded or evolved with this work directory.")
+            yield f"  {when}  {kind:7}  {change.column} {before}{change.type_after}  by {by}"
+
+
+def _by(record: SchemaChangeRecord) -> str:
+    return f"{record.slice.period} {record.delivery}" if record.slice else "lakebed evolve"
+
+
+def _snapshots(snapshots: Sequence[SnapshotRecord]) -> Iterator[str]:
+    if snapshots:
+        yield "snapshots (* is the current one)"
+    for snapshot in snapshots:
+        said = snapshot.properties
+        what = said.get("operation") or (f"merge {said['merge.strategy']}" if "merge.strategy" in said else None)
+        rows = "" if snapshot.rows is None else f"  {snapshot.rows:,} rows"
+        delivery = " ".join(filter(None, (said.get("period"), said.get("delivery"))))
+        added = f"  + {_some(snapshot.added_columns)}" if snapshot.added_columns else ""
+        wider = f"  wider: {_some(snapshot.widened_columns)}" if snapshot.widened_columns else ""
+        yield (
+            f"  {snapshot.id}{'*' if snapshot.current else ' '} {snapshot.at:%Y-%m-%d %H:%M:%S}"
+            f"  {what or snapshot.operation}{rows}  {delivery}{added}{wider}".rstrip()
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"

@@ -53,7 +53,7 @@ class Analyzer:
             self._add(parsed, script.file)
 
     def _add(self, parsed: Parsed, file: str | None) -> None:
-        ctx = Context(self.catalog, self._index, parsed.span, parsed.offset, resolve_query)
+        ctx = Context(self.catalog, self._index, parsed.span, parsed.offset, resolve_query, analyze_statement)
         self._index += 1
         if parsed.problem is not None or parsed.tree is None:
             self._unparsed(parsed, ctx)
@@ -71,7 +71,8 @@ class Analyzer:
 
     def _resolve(self, tree: exp.Expr, ctx: Context) -> None:
         try:
-            self._statements += analyze_statement(tree, ctx)
+            found = analyze_statement(tree, ctx)
+            self._statements += [*ctx.nested, *found]
         except RecursionError:
             ctx.issues.append(
                 Issue(

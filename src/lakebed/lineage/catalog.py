@@ -5,7 +5,6 @@ contradictions are reported, but not used. With `merge_columns` the columns that
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
@@ -97,6 +96,9 @@ class Catalog:
             yield key
             return
         yield key
+        if key[0].lower() == "global_temp":
+            # Spark's schema of global temporary views
+            yield key[1:]
         if len(key) == 2:
             if catalog:
                 yield catalog + key
@@ -139,6 +141,10 @@ class Catalog:
         imported, implied = self._imported, self._implied
         if len(key) == 1 and not self.search_path and not self.default_schema:
             return imported.get(key) or implied.get(key)
+        temporary = implied.get(key)
+        if temporary is not None and temporary.temporary and key not in imported:
+            # a temporary table hides those of any schema
+            return temporary
         for candidate in self._candidates(key):
             table = imported.get(candidate) or implied.get(candidate)
             if table is not None:
@@ -155,14 +161,12 @@ class Catalog:
 
     def _read_columns(self, table: ImportedTable) -> tuple[Column, ...]:
         key = self.rules.column_key
+        merged = self.merge_columns
         return tuple(
-            Column(
-                column.name,
-                key(column.name, True),
-                column.data_type,
-                "implied" if column.origin == "implied" and self.merge_columns else "imported",
-            )
-            for column in table.read_columns()
+            [
+                Column(name, key(name, True), kind, "implied" if implied and merged else "imported")
+                for name, kind, implied in table.read_columns()
+            ]
         )
 
     def declare(
@@ -217,7 +221,7 @@ class Catalog:
             if key in have and not same_type(column.data_type, have[key].data_type, self.dialect)
         )
         if self.merge_columns:
-            added = tuple(replace(column, origin="implied") for key, column in declared.items() if key not in have)
+            added = tuple(column._replace(origin="implied") for key, column in declared.items() if key not in have)
             if added:
                 self._replace_imported(imported, imported.with_columns(imported.columns + added))
             mismatch = Mismatch(imported.name, (), (), retyped)

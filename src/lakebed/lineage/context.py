@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from lakebed.lineage.catalog import Catalog
 from lakebed.lineage.dialects import Dialect
-from lakebed.lineage.model import Issue, ResolutionSource, Severity, Span, StarExpansion, TableUse
+from lakebed.lineage.model import Issue, ResolutionSource, Severity, Span, StarExpansion, StatementLineage, TableUse
 from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
 from lakebed.lineage.tables import Part, Table
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lakebed.lineage.scope import Cte, Scope
 
 Env = Mapping[str, "Cte"]
+StatementRule = Callable[[exp.Expr, "Context"], list[StatementLineage]]
 QueryRule = Callable[[exp.Expr, Env, "Scope | None", "Context"], Relation]
 
 HINT_SCHEMA = (
@@ -31,18 +32,31 @@ class Context:
         "column_key",
         "column_spelling",
         "dialect",
+        "env",
         "index",
         "issues",
+        "nested",
         "offset",
         "predicates",
         "query",
         "span",
         "stars",
+        "stars_matter",
+        "statement",
         "unexpanded",
         "used",
     )
 
-    def __init__(self, catalog: Catalog, index: int, span: Span, offset: int, query: QueryRule) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        index: int,
+        span: Span,
+        offset: int,
+        query: QueryRule,
+        statement: StatementRule,
+        env: Env | None = None,
+    ) -> None:
         self.catalog = catalog
         self.dialect: Dialect = catalog.dialect
         self.column_key = catalog.rules.column_key
@@ -50,7 +64,12 @@ class Context:
         self.index = index
         self.span = span
         self.offset = offset
+        # the rules for queries and statements, which need each other: they meet here instead of importing each other
         self.query = query
+        self.statement = statement
+        # CTEs around a statement that stands inside of WITH, and the lineage of such statements
+        self.env: Env = env or {}
+        self.nested: list[StatementLineage] = []
         self.issues: list[Issue] = []
         # tables read, in order, with what they are and how they were known
         self.used: dict[str, TableUse] = {}
@@ -59,7 +78,13 @@ class Context:
         # columns that decide about rows: (table, column, path, "filter" | "join", approximate)
         self.predicates: dict[Ref, None] = {}
         self.stars: list[StarExpansion] = []
+        # false inside of EXISTS, where `*` stands for no columns at all
+        self.stars_matter = True
         self._reported: set[tuple[str, str]] = set()
+
+    def inside(self, env: Env) -> "Context":
+        """The same statement's context for a part that writes on its own."""
+        return Context(self.catalog, self.index, self.span, self.offset, self.query, self.statement, env)
 
     # -- names
 

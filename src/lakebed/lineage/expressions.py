@@ -207,7 +207,9 @@ def _exists(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, fou
     """EXISTS asks whether there are rows, not what is in them."""
     query = node.args["this"]
     if isinstance(query, exp.Query):
+        before, ctx.stars_matter = ctx.stars_matter, False
         ctx.query(query, scope.env, scope, ctx)
+        ctx.stars_matter = before
     else:
         _push(stack, query, role)
         _push(stack, node.args.get("expression"), role)

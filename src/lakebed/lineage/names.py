@@ -37,6 +37,8 @@ class NameRules:
     column_key: Key
     table_spelling: Key
     column_spelling: Key
+    # whether an unquoted column name is another name than the same text in quotes
+    folds: bool
 
 
 def name_rules(dialect: Dialect, case_sensitivity: str | None = None) -> NameRules:
@@ -46,4 +48,6 @@ def name_rules(dialect: Dialect, case_sensitivity: str | None = None) -> NameRul
         tables = columns = "exact"
     elif case_sensitivity in ("lower", "upper", "insensitive"):
         tables = columns = "insensitive"
-    return NameRules(_KEYS[tables], _KEYS[columns], _SPELLINGS[tables], _SPELLINGS[columns])
+    return NameRules(
+        _KEYS[tables], _KEYS[columns], _SPELLINGS[tables], _SPELLINGS[columns], columns in ("lower", "upper")
+    )

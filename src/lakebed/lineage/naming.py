@@ -7,7 +7,13 @@ BigQuery, Trino, Hive), and are the expression's text elsewhere.
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
+from lakebed.lineage.naming_text import Style, expression_text
 
+_STYLES = {
+    "spark": Style("spark", spark=True),
+    "databricks": Style("databricks", spark=True),
+    "duckdb": Style("duckdb", spark=False),
+}
 _POSTGRES_NAMES: dict[type, str] = {
     exp.Case: "case",
     exp.Coalesce: "coalesce",
@@ -31,7 +37,7 @@ def output_name(node: exp.Expr, position: int, ctx: Context) -> str:
         return ""
     if style == "postgres":
         return _postgres_name(node, ctx)
-    return _text(node, ctx)
+    return _text(node, position, ctx)
 
 
 def _column_name(node: exp.Expr, ctx: Context) -> str | None:
@@ -59,6 +65,9 @@ def _postgres_name(node: exp.Expr, ctx: Context) -> str:
         query = node.unnest()
         items = query.args.get("expressions") if isinstance(query, exp.Select) else None
         return output_name(items[0], 0, ctx) if items else "?column?"
+    if isinstance(node, exp.Case) and node.args.get("default") is not None:
+        # PostgreSQL takes the name of the ELSE branch, where that has one
+        return _column_name(node.args["default"], ctx) or "case"
     for kind, name in _POSTGRES_NAMES.items():
         if isinstance(node, kind):
             return name
@@ -69,10 +78,12 @@ def _postgres_name(node: exp.Expr, ctx: Context) -> str:
     return "?column?"
 
 
-def _text(node: exp.Expr, ctx: Context) -> str:
-    if ctx.dialect.name in ("spark", "databricks") and isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
-        return "count(1)"
-    text = str(node.sql(ctx.dialect.parser or None, normalize_functions="lower", comments=False))
-    if isinstance(node, exp.Binary) and ctx.dialect.name in ("spark", "databricks", "duckdb"):
-        return f"({text})"
-    return text
+def _text(node: exp.Expr, position: int, ctx: Context) -> str:
+    style = _STYLES.get(ctx.dialect.name)
+    try:
+        if style is not None:
+            return expression_text(node, style)
+        return str(node.sql(ctx.dialect.parser or None, normalize_functions="lower", comments=False))
+    except RecursionError:
+        # a sum of thousands of terms without an alias has a name that nobody will write
+        return f"_c{position}"

@@ -3,13 +3,16 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context, Env
+from lakebed.lineage.ctes import check_unread, with_ctes
 from lakebed.lineage.expressions import check, predicate, refs_of
 from lakebed.lineage.naming import output_name
 from lakebed.lineage.pivots import duckdb_pivot
-from lakebed.lineage.relations import NO_REFS, AllOf, Derived, OneOf, Refs, Relation, Unknown, doubtful, union
+from lakebed.lineage.relations import NO_REFS, Derived, OneOf, Refs, Relation, Unknown, doubtful, union
 from lakebed.lineage.scope import Cte, Scope
-from lakebed.lineage.sources import add_from, add_join, add_lateral_view, read_cte, source_of, values_relation
+from lakebed.lineage.set_operations import branches, combine, combine_by_name
+from lakebed.lineage.sources import add_from, add_join, add_lateral_view, source_of, values_relation
 from lakebed.lineage.stars import Expansion, Item, expand, selected_columns
+from lakebed.lineage.types import struct_fields
 
 # Clauses whose columns carry no value, looked up only to find names that do not exist.
 _CHECKED = ("group", "order", "sort", "cluster", "distribute", "limit", "offset", "fetch", "hint")
@@ -63,196 +66,18 @@ def _subquery(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> R
     else:
         relation = resolve_query(inner, env, parent, ctx)
     if defined:
-        _check_unread(defined, ctx)
+        check_unread(defined, ctx)
     return relation
-
-
-# -- WITH
-
-
-def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> tuple[Env, list[Cte]]:
-    """The environment that a query's WITH makes: each CTE sees those before it, and hides tables of its name."""
-    clause = node.args.get("with_")
-    if clause is None:
-        return env, []
-    current: dict[str, Cte] = dict(env)
-    defined: list[Cte] = []
-    recursive = bool(clause.args.get("recursive"))
-    for cte in clause.args.get("expressions") or []:
-        alias = cte.args.get("alias")
-        identifier = alias.args.get("this") if alias is not None else None
-        if identifier is None:
-            continue
-        key = ctx.key_of(identifier)
-        entry = Cte(cte, dict(current))
-        if _recurses(cte, key, recursive, ctx):
-            entry.relation = _recursive(cte, key, current, ctx)
-        current[key] = entry
-        defined.append(entry)
-    return current, defined
-
-
-def _check_unread(defined: list[Cte], ctx: Context) -> None:
-    """A CTE that nobody reads gives nothing, but may hold mistakes: it is looked at, and what it reads is forgotten."""
-    for cte in defined:
-        if cte.relation is None and not cte.resolving:
-            used, predicates, stars = dict(ctx.used), dict(ctx.predicates), list(ctx.stars)
-            unexpanded = set(ctx.unexpanded)
-            read_cte(cte, ctx)
-            ctx.used, ctx.predicates, ctx.stars, ctx.unexpanded = used, predicates, stars, unexpanded
-
-
-def _recurses(cte: exp.Expr, key: str, said: bool, ctx: Context) -> bool:
-    body = cte.args["this"]
-    while isinstance(body, exp.Subquery):
-        body = body.args["this"]
-    if not isinstance(body, exp.SetOperation) or not (said or ctx.dialect.recursive_unsaid):
-        return False
-    branches = _branches(body)
-    return not _reads(branches[0], key, ctx) and any(_reads(branch, key, ctx) for branch in branches[1:])
-
-
-def _reads(node: exp.Expr, key: str, ctx: Context) -> bool:
-    return any(
-        isinstance(table.args.get("this"), exp.Identifier)
-        and table.args.get("db") is None
-        and ctx.key_of(table.args["this"]) == key
-        for table in node.find_all(exp.Table)
-    )
-
-
-def _recursive(cte: exp.Expr, key: str, env: Env, ctx: Context) -> Relation:
-    """A recursive CTE: what its own columns come from is the closure of what one step makes of them.
-
-    The step reads marked columns, which stand for the CTE's own; afterwards each mark is replaced by the sources of
-    the column that it stands for, until nothing new is found.
-    """
-    body = cte.args["this"]
-    while isinstance(body, exp.Subquery):
-        body = body.args["this"]
-    env, _ = with_ctes(body, env, ctx)
-    branches = _branches(body)
-    anchors = [branch for branch in branches if not _reads(branch, key, ctx)]
-    steps = [branch for branch in branches if _reads(branch, key, ctx)]
-    base = _combine([resolve_query(branch, env, None, ctx) for branch in anchors], body, ctx)
-    alias = cte.args.get("alias")
-    columns = (alias.args.get("columns") or []) if alias is not None else []
-    if columns:
-        base = base.renamed([ctx.spelling_of(c) for c in columns], [ctx.key_of(c) for c in columns])
-    # a dotted name cannot contain this character, so no table is taken for a mark
-    mark = f"\0{key}"
-    marks: list[Refs] = [((mark, str(place), (), "value", False),) for place in range(len(base.names))]
-    own = Relation(list(base.names), list(base.keys), marks, unknown=base.unknown)
-    inner = {**env, key: Cte(cte, env, own)}
-    before = dict(ctx.predicates)
-    made = [resolve_query(step, inner, None, ctx) for step in steps]
-    sources: list[dict[tuple[str, str, tuple[str, ...], str, bool], None]] = [dict.fromkeys(refs) for refs in base.refs]
-    changed = True
-    while changed:
-        changed = False
-        for relation in made:
-            for place, refs in enumerate(relation.refs[: len(sources)]):
-                size = len(sources[place])
-                for ref in _unmarked(refs, mark, sources):
-                    sources[place][ref] = None
-                changed = changed or len(sources[place]) > size
-    added = [ref for ref in ctx.predicates if ref not in before]
-    for ref in added:
-        if ref[0] == mark:
-            del ctx.predicates[ref]
-            ctx.predicates.update(dict.fromkeys(_unmarked((ref,), mark, sources)))
-    return Relation(base.names, base.keys, [tuple(found) for found in sources], unknown=base.unknown)
-
-
-def _unmarked(
-    refs: Refs, mark: str, sources: list[dict[tuple[str, str, tuple[str, ...], str, bool], None]]
-) -> list[tuple[str, str, tuple[str, ...], str, bool]]:
-    found = []
-    for ref in refs:
-        if ref[0] != mark:
-            found.append(ref)
-            continue
-        for table, column, path, role, approximate in list(sources[int(ref[1])]):
-            found.append((table, column, path + ref[2], role if ref[3] == "value" else ref[3], approximate or ref[4]))
-    return found
-
-
-# -- set operations
-
-
-def _branches(node: exp.Expr) -> list[exp.Expr]:
-    """The operands from left to right; sqlglot nests them to the left, thousands deep if need be."""
-    found: list[exp.Expr] = []
-    current: exp.Expr = node
-    while isinstance(current, exp.SetOperation) and (current is node or not current.args.get("with_")):
-        found.append(current.args["expression"])
-        current = current.args["this"]
-    found.append(current)
-    found.reverse()
-    return found
 
 
 def _set_operation(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> Relation:
     env, defined = with_ctes(node, env, ctx)
-    relations = [resolve_query(branch, env, parent, ctx) for branch in _branches(node)]
+    relations = [resolve_query(branch, env, parent, ctx) for branch in branches(node)]
     if defined:
-        _check_unread(defined, ctx)
+        check_unread(defined, ctx)
     if node.args.get("by_name"):
-        return _combine_by_name(relations)
-    return _combine(relations, node, ctx)
-
-
-def _combine(relations: list[Relation], node: exp.Expr, ctx: Context) -> Relation:
-    """By position, with the names of the first."""
-    first = relations[0]
-    if len(relations) == 1:
-        return first
-    rest = relations[1:]
-    if first.unknown is None:
-        width = len(first.names)
-        for relation in rest:
-            if relation.unknown is None and len(relation.names) != width:
-                ctx.issue_once(
-                    "SET_OPERATION_MISMATCH",
-                    "error",
-                    "width",
-                    f"the branches of this set operation have {width} and {len(relation.names)} columns",
-                    "Give every branch the same number of columns.",
-                    node,
-                )
-        refs = []
-        for place, own in enumerate(first.refs):
-            parts = [own]
-            for relation in rest:
-                # a branch with unknown columns has them at unknown places
-                if relation.unknown is None and place < len(relation.refs):
-                    parts.append(relation.refs[place])
-            refs.append(union(parts) if len(parts) > 1 else own)
-        return Relation(first.names, first.keys, refs)
-    unknowns = [relation.unknown for relation in rest if relation.unknown is not None]
-    by_key = [relation.by_key for relation in rest]
-    refs = [
-        union([own, *(doubtful(index[key]) for index in by_key if key in index)])
-        for key, own in zip(first.keys, first.refs, strict=True)
-    ]
-    return Relation(
-        first.names, first.keys, refs, unknown=AllOf(first.unknown, unknowns) if unknowns else first.unknown
-    )
-
-
-def _combine_by_name(relations: list[Relation]) -> Relation:
-    names: dict[str, str] = {}
-    refs: dict[str, list[Refs]] = {}
-    for relation in relations:
-        for name, key, own in zip(relation.names, relation.keys, relation.refs, strict=True):
-            names.setdefault(key, name)
-            refs.setdefault(key, []).append(own)
-    unknowns = [relation.unknown for relation in relations if relation.unknown is not None]
-    unknown: Unknown | None = AllOf(unknowns[0], unknowns[1:]) if unknowns else None
-    return Relation(list(names.values()), list(names), [union(parts) for parts in refs.values()], unknown=unknown)
-
-
-# -- SELECT
+        return combine_by_name(relations)
+    return combine(relations, node, ctx)
 
 
 def select_from(node: exp.Expr, source: exp.Expr, env: Env, ctx: Context) -> Relation:
@@ -283,7 +108,7 @@ def _select(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context, source
     relation = select_list(args.get("expressions") or [], scope, ctx)
     _clauses(args, scope, relation, ctx)
     if defined:
-        _check_unread(defined, ctx)
+        check_unread(defined, ctx)
     if args.get("match") is not None:
         return _match_recognize(args["match"], relation, scope, ctx)
     return relation
@@ -400,6 +225,8 @@ def _many(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
         return expand(node.args["this"], node.args.get("table"), scope, ctx, node)
     if isinstance(node, exp.Columns | exp.Like | exp.ILike):
         return selected_columns(node, scope, ctx)
+    if isinstance(node, exp.Aliases) and isinstance(node.args["this"], exp.Stack):
+        return _stack(node.args["this"], node.args.get("expressions") or [], scope, ctx)
     if isinstance(node, exp.Aliases):
         own = refs_of(node.args["this"], scope, ctx)
         positions = isinstance(node.args["this"], exp.Posexplode | exp.PosexplodeOuter)
@@ -417,8 +244,41 @@ def _many(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
         if isinstance(node, exp.Explode | exp.ExplodeOuter):
             return Expansion([Item("col", "col", refs_of(node, scope, ctx))], None)
         if isinstance(node, exp.Inline):
-            return Expansion([], Derived(refs_of(node, scope, ctx)))
+            return _inline(node, scope, ctx)
     return None
+
+
+def _stack(stack: exp.Expr, names: list[exp.Expr], scope: Scope, ctx: Context) -> Expansion:
+    """stack(2, 'a', a, 'b', b) AS (k, v): values go to the columns in turn."""
+    values = stack.args.get("expressions") or []
+    width = max(1, len(names))
+    items = []
+    for place, name in enumerate(names):
+        refs = union(refs_of(value, scope, ctx) for value in values[place::width])
+        items.append(Item(ctx.spelling_of(name), ctx.key_of(name), refs))
+    return Expansion(items, None)
+
+
+def _inline(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
+    """inline(array of structs): one column for each field, which only the column's type can tell."""
+    own = refs_of(node, scope, ctx)
+    argument = node.args["this"]
+    if isinstance(argument, exp.Column) and isinstance(argument.args["this"], exp.Identifier):
+        key = ctx.key_of(argument.args["this"])
+        for relation in scope.relations:
+            fields = struct_fields((relation.types or {}).get(key, ""), ctx.dialect.parser)
+            if fields:
+                return Expansion([Item(field, ctx.column_key(field, False), own) for field in fields], None)
+    ctx.stars.append("none")
+    ctx.issue_once(
+        "APPROXIMATE_LINEAGE",
+        "warning",
+        "inline",
+        "the fields that inline() gives are not known",
+        "Give the column's type in the imported schema, with its fields.",
+        node,
+    )
+    return Expansion([], Derived(own))
 
 
 def _relation_of(expansions: list[Expansion]) -> Relation:
@@ -445,15 +305,10 @@ def _match_recognize(match: exp.Expr, relation: Relation, scope: Scope, ctx: Con
 
 
 def _returning(node: exp.Expr, env: Env, ctx: Context) -> Relation:
-    """A statement that writes inside of WITH: what RETURNING gives can be read."""
-    ctx.issue_once(
-        "UNSUPPORTED_SYNTAX",
-        "warning",
-        "dml in with",
-        f"the {type(node).__name__.upper()} inside of WITH is not followed; only what it returns is",
-        "Put it into a statement of its own to see what it writes.",
-        node,
-    )
+    """A statement that writes inside of WITH: it has lineage of its own, and what RETURNING gives can be read."""
+    inner = ctx.inside(env)
+    ctx.nested += [*ctx.statement(node, inner), *inner.nested]
+    ctx.issues += inner.issues
     scope = Scope(None, env)
     target = node.args.get("this")
     if isinstance(target, exp.Schema):

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from lakebed.errors import LineageError
-from lakebed.lineage.model import Origin, ResolvedColumn
 
 
 class ImportedTable(NamedTuple):
@@ -15,8 +14,22 @@ class ImportedTable(NamedTuple):
     complete: bool
     where: str
 
-    def read_columns(self) -> tuple[ResolvedColumn, ...]:
-        return tuple(_column(column, self.where) for column in self.columns)
+    def read_columns(self) -> Iterator[tuple[str, str | None, bool]]:
+        """Name, type and whether an earlier analysis implied it, column by column."""
+        for column in self.columns:
+            # the common form first: a schema of thousands of columns is read at every analysis
+            if type(column) is dict:
+                name, kind = column.get("name"), column.get("dataType")
+                if type(name) is str and name and (kind is None or type(kind) is str):
+                    yield name, kind or None, column.get("origin") == "implied"
+                    continue
+            elif type(column) is str and column:
+                yield column, None, False
+                continue
+            raise LineageError(
+                f"{self.where}.columns holds {column!r}",
+                remedy='A column is {"name": ..., "dataType": ...}, both text.',
+            )
 
 
 def imported_tables(request: Mapping[str, object]) -> Iterator[ImportedTable]:
@@ -36,15 +49,6 @@ def imported_tables(request: Mapping[str, object]) -> Iterator[ImportedTable]:
             raise LineageError(f"{where}.columns is not a list", remedy='Give [{"name": "id"}, ...].')
         parts = tuple(part for part in (text(table, "catalog"), text(table, "schema"), name) if part)
         yield ImportedTable(parts, columns, bool(columns) and table.get("complete", True) is not False, where)
-
-
-def _column(column: object, where: str) -> ResolvedColumn:
-    if isinstance(column, str):
-        return ResolvedColumn(column)
-    if isinstance(column, dict) and (name := text(column, "name")) is not None:
-        origin: Origin | None = "implied" if column.get("origin") == "implied" else None
-        return ResolvedColumn(name, text(column, "dataType"), origin)
-    raise LineageError(f"{where}.columns holds {column!r}", remedy='A column is {"name": ..., "dataType": ...}.')
 
 
 def text(mapping: Mapping[str, object], name: str) -> str | None:

@@ -141,6 +141,9 @@ def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, t
         cte = scope.env.get(ctx.column_key(parts[0].text, parts[0].quoted))
         if cte is not None:
             return read_cte(cte, ctx), ctx.column_key(parts[0].text, parts[0].quoted), ()
+        if parts[0].text.lower() == "dual" and ctx.find_table(parts) is None:
+            # Oracle's and MySQL's table of one row that stands for no table
+            return Relation([], [], []), "", ()
     relation = ctx.read_table(parts, item)
     last = parts[-1]
     return relation, ctx.column_key(last.text, last.quoted), ctx.catalog.key(parts)

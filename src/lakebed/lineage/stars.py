@@ -37,9 +37,10 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
     unknown: Unknown | None = None
     if unknowns:
         unknown = unknowns[0] if len(unknowns) == 1 else OneOf(unknowns)
-        _report_open(items, unknown, relations, node, ctx)
+        if ctx.stars_matter:
+            _report_open(items, unknown, node, ctx)
         items = [Item(item.name, item.key, doubtful(item.refs)) for item in items]
-    else:
+    elif ctx.stars_matter:
         ctx.stars.append("full")
     if any(relation.doubt for relation in relations):
         doubted = {relation.table for relation in relations if relation.doubt}
@@ -93,7 +94,7 @@ def _of_scope(scope: Scope) -> list[Item]:
     return items
 
 
-def _report_open(items: list[Item], unknown: Unknown, relations: list[Relation], node: exp.Expr, ctx: Context) -> None:
+def _report_open(items: list[Item], unknown: Unknown, node: exp.Expr, ctx: Context) -> None:
     tables = unknown.tables()
     ctx.unexpanded.update(tables)
     if isinstance(unknown, Derived) and not items:

@@ -1,7 +1,6 @@
 """Tables as the catalog holds them: names, columns, and where they are known from."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from lakebed.lineage.model import Origin, ResolvedColumn, ResolvedTable
@@ -16,8 +15,7 @@ class Part(NamedTuple):
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A column of a table in the catalog."""
 
     name: str
@@ -84,10 +82,11 @@ class Table:
             for column in self.columns:
                 ref: Ref = (name, column.name, (), "value", False)
                 refs.append((ref,))
-                # an imported spelling counts as quoted and as unquoted: exports of catalogs do not say which it was
-                other = rules.column_key(column.name, False)
-                if other != column.key:
-                    folded[other] = (ref,)
+                if rules.folds:
+                    # an imported spelling counts as quoted and as unquoted: exports of catalogs do not say which it was
+                    other = rules.column_key(column.name, False)
+                    if other != column.key:
+                        folded[other] = (ref,)
             self._relation = Relation(
                 [column.name for column in self.columns],
                 [column.key for column in self.columns],

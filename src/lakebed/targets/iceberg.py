@@ -20,7 +20,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification, ConfigError, LakebedError, NotFound
+from lakebed.errors import ColumnDropRefused, ConcurrentModification, ConfigError, LakebedError, NotFound, TargetError
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
@@ -41,10 +41,13 @@ from lakebed.targets.sums import no_totals
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
 
 # What our tables are created with. The bounds of our own columns are kept whole, so that other writers' files, too,
-# say exactly which slices they hold; manifests are merged once there are many.
+# say exactly which slices they hold; manifests are merged once there are many, and of the metadata files, each of which
+# repeats every schema, a hundred are kept.
 TABLE_PROPERTIES = {
     "format-version": "2",
     "commit.manifest-merge.enabled": "true",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
     "write.parquet.compression-codec": "zstd",
 } | {f"write.metadata.metrics.column.{name}": "full" for name in RESERVED_COLUMNS}
 
@@ -192,6 +195,14 @@ class IcebergTarget:
                 table = creation.commit_transaction()
         except (CommitFailedException, TableAlreadyExistsError) as quicker:
             raise ConcurrentModification(f"{self.name} was created by another process just now") from quicker
+        except OutcomeUnknown as unknown:
+            try:
+                made = self.table()
+            except TargetError:
+                raise unknown from None
+            if made is None or not landed(made.metadata, staging):
+                raise
+            table = made
         del self._creations[staging.id]
         return table
 
@@ -205,8 +216,13 @@ class IcebergTarget:
 
     def abandon(self, staging: Staging) -> None:
         self._creations.pop(staging.id, None)
-        table = self.table()
-        if staging.id in self._undecided or (table is not None and landed(table.metadata, staging)):
+        if staging.id in self._undecided:
+            return
+        try:
+            table = self.table()
+        except TargetError:
+            return  # whether it was committed cannot be asked now, so the files stay
+        if table is not None and landed(table.metadata, staging):
             return
         storage = Storage(self.settings.storage)
         storage.delete(entry.uri for entry in storage.list(staging.folder))

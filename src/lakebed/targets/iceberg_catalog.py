@@ -1,5 +1,6 @@
 """Opens Iceberg catalogs: SQLite under the work directory by default, any that PyIceberg knows by its properties."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,20 @@ DEFAULT_CATALOG = "lakebed"
 SQLITE_TIMEOUT_SECONDS = 60
 
 _SECRET_WORDS = ("secret", "token", "credential", "password", "access-key", "client-id", "key-id")
+
+
+def _catalog_failures() -> tuple[type[Exception], ...]:
+    known: tuple[type[Exception], ...] = (RESTError, SignError, RequestException, SQLAlchemyError)
+    try:
+        # Glue, and the signing of S3 Tables
+        from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
+    except ModuleNotFoundError:
+        return known
+    return (*known, BotoCoreError, ClientError)
+
+
+# What a catalog that cannot be reached, or refuses, raises. PyIceberg's exceptions have no common base.
+_CATALOG_FAILURES = _catalog_failures()
 
 
 @dataclass(frozen=True)
@@ -87,7 +102,7 @@ class CatalogSettings:
                 f"the Iceberg catalog {self.describe()} needs a package that is not installed: {missing}",
                 remedy="pip install 'lakebed[iceberg]', or PyIceberg's extra for this kind of catalog.",
             ) from missing
-        except (RESTError, SignError, RequestException, SQLAlchemyError) as error:
+        except _CATALOG_FAILURES as error:
             raise TargetError(
                 f"the Iceberg catalog {self.describe()} failed: {_first_line(error)}",
                 remedy="Check its uri, warehouse and credentials under [catalog] in lakebed.toml.",
@@ -128,9 +143,7 @@ def _storage_properties(storage: StorageSettings) -> dict[str, str]:
 
 
 def _without_password(value: str) -> str:
-    if "://" in value and "@" in value:
-        return make_url(value).render_as_string(hide_password=True)
-    return value
+    return re.sub(r"//[^/@\s]*@", "//***@", value)
 
 
 def _first_line(error: Exception) -> str:

@@ -47,8 +47,8 @@ def snapshot_properties(staging: Staging, change: Change) -> dict[str, str]:
     plan = change.evolution
     named = {key if key.startswith(PREFIX) else PREFIX + key: value for key, value in change.properties.items()}
     named |= {STAGING_ID: staging.id, PLAN_HASH: plan.hash}
-    if added := [".".join(add.path) for add in plan.adds]:
-        named[ADDED_COLUMNS] = json.dumps(added)
+    if plan.added_columns:
+        named[ADDED_COLUMNS] = json.dumps(plan.added_columns)
     if widened := [".".join(step.path) for step in plan.widenings]:
         named[WIDENED_COLUMNS] = json.dumps(widened)
     return named
@@ -84,7 +84,8 @@ def commit(table: Table, seen: Mapping[str, DataFile], seen_version: str, stagin
             wait = min(FIRST_WAIT_SECONDS * 2 ** (attempt - 1), LONGEST_WAIT_SECONDS)
             time.sleep(random.uniform(wait / 2, wait))
         except OutcomeUnknown:
-            table.refresh()
+            with answering(".".join(table.name())):
+                table.refresh()
             if landed(table.metadata, staging):
                 return table
             raise

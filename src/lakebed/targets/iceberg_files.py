@@ -19,6 +19,7 @@ from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema as IcebergSchema
+from pyiceberg.table import FileScanTask
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 from pyiceberg.types import (
@@ -26,6 +27,7 @@ from pyiceberg.types import (
     DateType,
     DecimalType,
     FixedType,
+    NestedField,
     StringType,
     TimestampType,
     TimestamptzType,
@@ -266,9 +268,9 @@ def _internal(kind: Any, value: Any) -> Any:
 class FileBounds(Mapping[str, Bounds]):
     """What a manifest says of a file's columns, decoded when somebody asks: hundreds of columns, few questions."""
 
-    def __init__(self, file: IcebergFile, schema: IcebergSchema) -> None:
+    def __init__(self, file: IcebergFile, columns: Mapping[str, NestedField]) -> None:
         self._file = file
-        self._columns = {field.name: field for field in schema.fields if field.field_type.is_primitive}
+        self._columns = columns
 
     def __getitem__(self, name: str) -> Bounds:
         field = self._columns[name]
@@ -314,20 +316,31 @@ def plain_path(location: str) -> str:
     return location.removeprefix("file://")
 
 
-def data_file(
-    file: IcebergFile, schema: IcebergSchema, spec: PartitionSpec, *, deletes: Sequence[str] = ()
-) -> DataFile:
-    """A file of the table as our plans know it. The fingerprint changes when somebody deletes rows of it."""
-    partition = {
-        name: None if file.partition[position] is None else str(file.partition[position])
-        for position, field in enumerate(spec.fields)
-        if (name := schema.find_column_name(field.source_id)) is not None and str(field.transform) == "identity"
+def data_files_of(
+    tasks: Sequence[FileScanTask], schema: IcebergSchema, specs: Mapping[int, PartitionSpec]
+) -> tuple[DataFile, ...]:
+    """Files of the table as our plans know them. A fingerprint changes when somebody deletes rows of its file."""
+    columns = {field.name: field for field in schema.fields if field.field_type.is_primitive}
+    # By spec: the columns that are partitions by their own value, and where in the partition they stand.
+    identities = {
+        number: [
+            (name, position)
+            for position, field in enumerate(spec.fields)
+            if (name := schema.find_column_name(field.source_id)) is not None and str(field.transform) == "identity"
+        ]
+        for number, spec in specs.items()
     }
-    return DataFile(
-        uri=plain_path(file.file_path),
-        rows=file.record_count,
-        size_bytes=file.file_size_in_bytes,
-        partition=partition,
-        bounds=FileBounds(file, schema),
-        fingerprint="|".join(sorted(deletes)),
+    return tuple(
+        DataFile(
+            uri=plain_path(task.file.file_path),
+            rows=task.file.record_count,
+            size_bytes=task.file.file_size_in_bytes,
+            partition={
+                name: None if task.file.partition[position] is None else str(task.file.partition[position])
+                for name, position in identities[task.file.spec_id]
+            },
+            bounds=FileBounds(task.file, columns),
+            fingerprint="|".join(sorted(delete.file_path for delete in task.delete_files)),
+        )
+        for task in tasks
     )

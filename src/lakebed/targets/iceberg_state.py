@@ -12,7 +12,7 @@ from lakebed.errors import TargetError
 from lakebed.model import DataFile
 from lakebed.schema.types import Schema
 from lakebed.targets.base import TableState
-from lakebed.targets.iceberg_files import data_file
+from lakebed.targets.iceberg_files import data_files_of
 from lakebed.targets.iceberg_schema import table_schema
 
 ABSENT = "absent"
@@ -70,11 +70,7 @@ def _data_files_meant(table: Table, delete: IcebergFile) -> set[str] | None:
 
 def data_files(table: Table, tasks: Sequence[FileScanTask] | None = None) -> tuple[DataFile, ...]:
     """The same files as our plans know them."""
-    schema, specs = table.schema(), table.specs()
-    return tuple(
-        data_file(task.file, schema, specs[task.file.spec_id], deletes=[file.file_path for file in task.delete_files])
-        for task in (current_files(table) if tasks is None else tasks)
-    )
+    return data_files_of(current_files(table) if tasks is None else tasks, table.schema(), table.specs())
 
 
 def table_state(table: Table) -> TableState:

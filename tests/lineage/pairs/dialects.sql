@@ -264,8 +264,8 @@ truncate table t; load data inpath 'x' into table t; create function f as 'x'; c
 
 -- postgres | t(a, b, c); u(a, d); w(e)
 with x as (insert into t(a) select a from u returning a) select * from x
+--> INSERT t: a <- u.a tables=u
 --> SELECT : a <- t.a tables=t star=full
---! UNSUPPORTED_SYNTAX warning the INSERT inside of WITH is not followed; only what it returns is
 
 -- spark | t(a, b, c); u(a, d); w(e)
 insert overwrite directory '/x' select a from t

@@ -22,6 +22,7 @@ from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, Merg
 from lakebed.engines.sources import opened
 from lakebed.engines.spark.frame_source import is_dataframe, schema_of, staged_frame
 from lakebed.engines.spark.session import Session, open_session, require_shared
+from lakebed.engines.spark.shuffle import Shuffle
 from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import DatasetMergeError, EngineError
 from lakebed.kernels.keys import KeyIndex, repeated
@@ -35,6 +36,7 @@ from lakebed.kernels.merge_tasks import (
     frozen_settings,
 )
 from lakebed.merge_core import refusals
+from lakebed.merge_core.plan import MergePlan
 from lakebed.merge_core.result import MergeCounts
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
@@ -56,9 +58,16 @@ class SparkMerge:
 
     name = "spark"
 
-    def __init__(self, session: SparkSession | None = None, *, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        session: SparkSession | None = None,
+        *,
+        settings: Settings | None = None,
+        broadcast_rows: int = BROADCAST_ROWS,
+    ) -> None:
         self._session = session
         self._settings = settings
+        self._broadcast_rows = broadcast_rows
 
     @contextmanager
     def open(self, source: object, settings: Mapping[str, object]) -> Iterator[MergeSource]:
@@ -68,7 +77,7 @@ class SparkMerge:
             session = stack.enter_context(open_session(config, spark=given))
             folder = stack.enter_context(_work_folder(session, config, settings))
             if is_dataframe(source):
-                yield FrameSource(source, session, folder, settings)
+                yield FrameSource(source, session, folder, settings, self._broadcast_rows)
             else:
                 table = stack.enter_context(opened(source, settings))
                 yield TableSource(table, session, folder, settings)
@@ -126,22 +135,12 @@ class SparkSource:
             codec,
         )
         done = _checked(run_tasks(self._session.spark, tasks, len(plan.packs) + len(inserts)), PackDone, plan.spec)
-        return Merged(
-            tuple(
-                WrittenFile(file.path, file.rows, file.size_bytes, file.partition)
-                for one in done
-                for file in one.written
-            ),
-            MergeCounts(
-                sum(one.inserted for one in done),
-                sum(one.updated for one in done),
-                sum(one.deleted for one in done) + sum(file.rows for file in plan.drop),
-            ),
-        )
+        return _merged(done, plan)
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
         """Copies the staged parts, which already are what a target that merges rows wants."""
-        staged, _ = self._known()
+        staged = self._staged
+        assert staged is not None, "check comes before write_source"
         storage = Storage(StorageSettings(**self._settings))  # type: ignore[arg-type]
         written = []
         for number, uri in enumerate(staged.parts):
@@ -183,9 +182,14 @@ class TableSource(SparkSource):
 class FrameSource(SparkSource):
     """A Spark DataFrame: computed once, by the job that stages it."""
 
-    def __init__(self, frame: DataFrame, session: Session, folder: str, settings: Mapping[str, object]) -> None:
+    def __init__(
+        self, frame: DataFrame, session: Session, folder: str, settings: Mapping[str, object], broadcast_rows: int
+    ) -> None:
         super().__init__(session, folder, settings)
         self._frame = frame
+        self._broadcast_rows = broadcast_rows
+        self._shuffle: Shuffle | None = None
+        self._candidates: tuple[DataFile, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -200,13 +204,67 @@ class FrameSource(SparkSource):
                 raise refusals.null_key(spec, side="source", column=name, count=count)
         uris = tuple(part.uri for part in parts)
         self._staged = StagedSource(uris, schema, spec.keys, frozen_settings(self._settings))
+        self._shuffle, self._candidates = None, ()
+        rows = sum(part.rows for part in parts)
+        if rows > self._broadcast_rows:
+            self._shuffle = Shuffle(self._session.spark, self._staged, spec)
+            keys, several, shown = self._shuffle.check()
+            if several and not spec.keys_may_repeat:
+                raise refusals.duplicate_keys(spec, count=several, keys=shown)
+            return CheckedSource(rows, keys, only_extremes=True)
         keys = self._staged.read(spec.keys)
         self._index = KeyIndex([keys.column(name) for name in spec.keys])
         if not spec.keys_may_repeat and self._index.repeats:
             found = repeated(self._index)
             shown = [tuple(column[row].as_py() for column in keys.columns) for row in found.first_rows]
             raise refusals.duplicate_keys(spec, count=found.count, keys=shown)
-        return CheckedSource(keys.num_rows, keys)
+        return CheckedSource(rows, keys)
+
+    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+        if self._shuffle is None:
+            return super().match(unified, files, in_path=in_path)
+        for file in files:
+            require_shared(file.uri, self._session)
+        self._candidates = tuple(files)
+        rows, nulls, found = self._shuffle.match([target_file(file, in_path) for file in files])
+        return Matches(rows, nulls, found)
+
+    def write(self, job: MergeJob) -> Merged:
+        if self._shuffle is None:
+            return super().write(job)
+        assert self._staged is not None
+        plan, rules = job.plan, rules_of(job)
+        require_shared(job.staging.folder, self._session)
+        with failing(plan):
+            codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self._settings)
+        changed = [pack for pack in plan.packs if any(plan.matched.get(file.uri) for file in pack)]
+        if not (rules.update_matched or rules.delete_matched):
+            changed = []
+        files = list(
+            {file.uri: file for file in (*self._candidates, *(one for pack in changed for one in pack))}.values()
+        )
+        numbers = {file.uri: number for number, file in enumerate(files)}
+        results = self._shuffle.write(
+            [target_file(file, job.in_path) for file in files],
+            [[numbers[file.uri] for file in pack] for pack in changed],
+            rules,
+            folder=job.staging.folder,
+            codec=codec,
+            inserts=plan.expected.inserted,
+        )
+        others = [pack for pack in plan.packs if pack not in changed]
+        nobody = StagedSource((), self._staged.schema, self._staged.keys, self._staged.settings)
+        untouched = WriteTasks(
+            nobody,
+            _key_schema(nobody),
+            tuple(tuple(target_file(file, job.in_path) for file in pack) for pack in others),
+            (),
+            rules,
+            job.staging.folder,
+            codec,
+        )
+        results += run_tasks(self._session.spark, untouched, len(others))
+        return _merged(_checked(results, PackDone, plan.spec), plan)
 
 
 @contextmanager
@@ -223,6 +281,19 @@ def _work_folder(session: Session, config: Settings, settings: Mapping[str, obje
         yield folder
     finally:
         storage.delete(entry.uri for entry in list(storage.list(folder)))
+
+
+def _merged(done: Sequence[PackDone], plan: MergePlan) -> Merged:
+    return Merged(
+        tuple(
+            WrittenFile(file.path, file.rows, file.size_bytes, file.partition) for one in done for file in one.written
+        ),
+        MergeCounts(
+            sum(one.inserted for one in done),
+            sum(one.updated for one in done),
+            sum(one.deleted for one in done) + sum(file.rows for file in plan.drop),
+        ),
+    )
 
 
 def _key_schema(staged: StagedSource) -> pa.Schema:

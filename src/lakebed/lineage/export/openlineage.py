@@ -17,8 +17,8 @@ _SPEC = "https://openlineage.io/spec"
 SCHEMA_URL = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
 _FACETS = {
     "columnLineage": f"{_SPEC}/facets/1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet",
-    "schema": f"{_SPEC}/facets/1-1-1/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet",
-    "sql": f"{_SPEC}/facets/1-0-1/SQLJobFacet.json#/$defs/SQLJobFacet",
+    "schema": f"{_SPEC}/facets/1-2-0/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet",
+    "sql": f"{_SPEC}/facets/1-1-0/SQLJobFacet.json#/$defs/SQLJobFacet",
 }
 _TRANSFORMATIONS = {
     "value": ("DIRECT", "TRANSFORMATION"),
@@ -33,7 +33,7 @@ def to_openlineage(result: AnalyzeResult, sources: Sources) -> str:
     """One event per line, in the order of the statements."""
     tables = {_name(table): table for table in result.resolved_schema.tables}
     events = [
-        _event(statement, sources, tables, result.updated_at)
+        _event(statement, sources, tables, result)
         for statement in result.statements
         if statement.table_lineage or statement.target is not None
     ]
@@ -49,8 +49,9 @@ def _facet(name: str, content: dict[str, object]) -> dict[str, object]:
 
 
 def _event(
-    statement: StatementLineage, sources: Sources, tables: dict[str, ResolvedTable], time: str
+    statement: StatementLineage, sources: Sources, tables: dict[str, ResolvedTable], result: AnalyzeResult
 ) -> dict[str, object]:
+    time = result.updated_at
     job = f"{statement.file or 'script'}#{statement.statement_index}"
     target = statement.target or result_name(statement)
     sql = sources.sql(statement)
@@ -60,7 +61,11 @@ def _event(
         "eventType": "COMPLETE",
         "eventTime": time,
         "run": {"runId": str(run), "facets": {}},
-        "job": {"namespace": NAMESPACE, "name": job, "facets": {"sql": _facet("sql", {"query": sql})}},
+        "job": {
+            "namespace": NAMESPACE,
+            "name": job,
+            "facets": {"sql": _facet("sql", {"query": sql, "dialect": result.dialect})},
+        },
         "inputs": [
             {"namespace": NAMESPACE, "name": edge.source, "facets": _schema(tables.get(edge.source))}
             for edge in statement.table_lineage

@@ -5,6 +5,7 @@ from sqlglot import exp
 from lakebed.lineage.context import Context
 from lakebed.lineage.model import StatementLineage
 from lakebed.lineage.sources import table_parts
+from lakebed.lineage.statements.create import redefine_view
 from lakebed.lineage.statements.result import Target, lineage, report_mismatch, target_use
 from lakebed.lineage.tables import Column
 
@@ -30,11 +31,26 @@ def alter(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     table = node.args["this"]
     if not isinstance(table, exp.Table):
         return [lineage(ctx, "ALTER", None, [])]
+    actions = node.args.get("actions") or []
+    if len(actions) == 1 and isinstance(actions[0], exp.Query):
+        return redefine_view(node, table, actions[0], ctx)
     target = Target(table, ctx)
     ctx.used[target.name] = target_use(target)
-    for action in node.args.get("actions") or []:
+    renamed = _column_rename(node, actions)
+    if renamed is not None:
+        actions = [renamed]
+    for action in actions:
         _apply(action, target, table, ctx)
     return [_without_reads(lineage(ctx, "ALTER", None, []))]
+
+
+def _column_rename(node: exp.Expr, actions: list[exp.Expr]) -> exp.Expr | None:
+    """`RENAME a TO b` without the word COLUMN, which sqlglot takes for a new name of the table."""
+    to = next((option for option in node.args.get("options") or [] if isinstance(option, exp.ToTableProperty)), None)
+    if to is None or len(actions) != 1 or not isinstance(actions[0], exp.AlterRename):
+        return None
+    old, new = actions[0].args["this"], to.args["this"]
+    return exp.RenameColumn(this=old.args["this"], to=new.args["this"])
 
 
 def _without_reads(statement: StatementLineage) -> StatementLineage:
@@ -115,6 +131,9 @@ def _altered(columns: list[Column], action: exp.Expr, ctx: Context) -> list[Colu
 
 
 def _added(columns: list[Column], definition: exp.Expr, ctx: Context) -> list[Column]:
+    if isinstance(definition.args["this"], exp.Dot):
+        # a field inside of a struct column: the table's columns stay
+        return columns
     new = _column(definition, ctx)
     if any(column.key == new.key for column in columns):
         return columns

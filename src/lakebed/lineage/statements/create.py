@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
+from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.model import StatementLineage, TableUse
-from lakebed.lineage.query import with_ctes
 from lakebed.lineage.relations import Refs, Relation
 from lakebed.lineage.scope import Scope, Source
 from lakebed.lineage.sources import derived
@@ -45,6 +45,11 @@ def cache(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     if query is None:
         return [lineage(ctx, "CACHE_TABLE", None, [])]
     return _Maker(node, node.args["this"], "view", ctx, temporary=True).from_query(query, [], kind="CACHE_TABLE")
+
+
+def redefine_view(node: exp.Expr, table: exp.Expr, query: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """ALTER VIEW v AS SELECT gives the view another query."""
+    return _Maker(node, table, "view", ctx).from_query(query, [], kind="ALTER_VIEW")
 
 
 class _Maker:

@@ -3,9 +3,9 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
+from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate
 from lakebed.lineage.model import StatementLineage
-from lakebed.lineage.query import with_ctes
 from lakebed.lineage.scope import Scope
 from lakebed.lineage.sources import add_from, add_join
 from lakebed.lineage.statements.result import Target, lineage, target_use
@@ -15,7 +15,7 @@ from lakebed.lineage.statements.update import add_target
 
 def delete(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """DELETE FROM t [USING s] WHERE ..., and `DELETE t FROM tab AS t JOIN s ...`."""
-    env, _ = with_ctes(node, {}, ctx)
+    env, _ = with_ctes(node, ctx.env, ctx)
     scope = Scope(None, env)
     table = node.args.get("this")
     if not isinstance(table, exp.Table):

@@ -3,11 +3,13 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context, Env
+from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate, refs_of
 from lakebed.lineage.model import StatementLineage, TableUse
-from lakebed.lineage.query import select_from, with_ctes
+from lakebed.lineage.query import select_from
 from lakebed.lineage.relations import NO_REFS, Refs, Relation, union
 from lakebed.lineage.scope import Scope, Source
+from lakebed.lineage.sources import add_from, add_join
 from lakebed.lineage.statements.result import Target, Written, lineage, target_use
 from lakebed.lineage.statements.session import not_followed
 from lakebed.lineage.statements.update import assigned
@@ -15,17 +17,17 @@ from lakebed.lineage.statements.update import assigned
 
 def insert(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """Rows of a query or of VALUES into one table."""
-    env, _ = with_ctes(node, {}, ctx)
+    env, _ = with_ctes(node, ctx.env, ctx)
     return _insert(node, env, ctx, None)
 
 
 def multiple(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """Hive's `FROM s INSERT ... INSERT ...` and Snowflake's INSERT ALL: one result for each target."""
-    env, _ = with_ctes(node, {}, ctx)
+    env, _ = with_ctes(node, ctx.env, ctx)
     source = node.args["source"]
     results: list[StatementLineage] = []
     for item in node.args.get("expressions") or []:
-        inner = Context(ctx.catalog, ctx.index, ctx.span, ctx.offset, ctx.query)
+        inner = ctx.inside(env)
         if isinstance(item, exp.ConditionalInsert):
             results += _conditional(item, source, env, inner)
         else:
@@ -100,7 +102,7 @@ def _mapped(
     ]
     conflict = node.args.get("conflict")
     if conflict is not None:
-        written = _with_updates(written, _conflict(conflict, target, names, relation, ctx))
+        written = _with_updates(written, _conflict(node, conflict, target, names, relation, ctx))
     where = node.args.get("where")
     if where is not None:
         scope = Scope(None, {})
@@ -137,6 +139,9 @@ def _target_names(
         # a partition column with a value takes none from the query; without one it comes last, in the order given
         names = [name for name, key in pairs if key not in static and key not in dynamic]
         names += [name for wanted in dynamic for name, key in pairs if key == wanted]
+    elif isinstance(node.args.get("expression"), exp.Values):
+        # rows of constants for columns that nobody named
+        return []
     else:
         return list(relation.names)
     if relation.unknown is not None:
@@ -177,7 +182,9 @@ def _partition(node: exp.Expr, ctx: Context) -> tuple[set[str], list[str]]:
     return static, dynamic
 
 
-def _conflict(conflict: exp.Expr, target: Target, names: list[str], relation: Relation, ctx: Context) -> list[Written]:
+def _conflict(
+    node: exp.Expr, conflict: exp.Expr, target: Target, names: list[str], relation: Relation, ctx: Context
+) -> list[Written]:
     """ON CONFLICT DO UPDATE and ON DUPLICATE KEY UPDATE: the new row is `excluded`, the old one the target's."""
     scope = Scope(None, {})
     own = target.relation
@@ -192,7 +199,7 @@ def _conflict(conflict: exp.Expr, target: Target, names: list[str], relation: Re
     folded.keys = [ctx.column_key(name, False) for name in names]
     scope.names[ctx.column_key("excluded", False)] = folded
     scope.names.setdefault(ctx.column_key("new", False), folded)
-    _add_source_tables(relation, scope)
+    _add_source_tables(node.args.get("expression"), relation, scope, ctx)
     written: list[Written] = []
     for assignment in conflict.args.get("expressions") or []:
         written += assigned(assignment, target, scope, ctx)
@@ -202,8 +209,16 @@ def _conflict(conflict: exp.Expr, target: Target, names: list[str], relation: Re
     return written
 
 
-def _add_source_tables(relation: Relation, scope: Scope) -> None:
-    """MySQL lets the update read the columns of the SELECT by their names."""
-    if relation.unknown is None and relation.names:
-        scope.parent = Scope(None, {})
-        scope.parent.add(Source("", relation))
+def _add_source_tables(query: exp.Expr | None, relation: Relation, scope: Scope, ctx: Context) -> None:
+    """MySQL lets the update read the columns of the SELECT, and of the tables that it reads."""
+    if relation.unknown is not None or not relation.names:
+        return
+    scope.parent = Scope(None, ctx.env)
+    scope.parent.add(Source("", relation))
+    from_ = query.args.get("from_") if isinstance(query, exp.Select) else None
+    if from_ is not None and query is not None and not query.args.get("with_"):
+        tables = Scope(None, ctx.env)
+        add_from(from_.args["this"], tables, ctx)
+        for join in query.args.get("joins") or []:
+            add_join(join, tables, ctx)
+        scope.parent.parent = tables

@@ -3,9 +3,9 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import HINT_SCHEMA, Context
+from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate, refs_of
 from lakebed.lineage.model import StatementLineage
-from lakebed.lineage.query import with_ctes
 from lakebed.lineage.relations import NO_REFS, Refs, Relation, UnknownTable, doubtful
 from lakebed.lineage.scope import Scope, Source
 from lakebed.lineage.sources import source_of
@@ -15,7 +15,7 @@ from lakebed.lineage.statements.update import add_target, assigned
 
 def merge(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """WHEN MATCHED, NOT MATCHED and NOT MATCHED BY SOURCE, with UPDATE SET *, INSERT * and ROW."""
-    env, _ = with_ctes(node, {}, ctx)
+    env, _ = with_ctes(node, ctx.env, ctx)
     target = Target(node.args["this"], ctx)
     if not target.known:
         ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
@@ -73,6 +73,8 @@ def _insert(then: exp.Expr, target: Target, source: Source, scope: Scope, ctx: C
     if columns is None or isinstance(columns, exp.Values):
         names = list(target.relation.names)
         items = items or _items(columns)
+        if not names:
+            names = [ctx.spelling_of(_identifier(item)) for item in items]
     else:
         names = [target.spelled(_identifier(column), ctx) for column in _items(columns)]
     refs = [refs_of(value, scope, ctx) for value in items]

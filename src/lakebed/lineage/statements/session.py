@@ -7,7 +7,7 @@ from sqlglot import exp
 from lakebed.lineage.context import Context
 from lakebed.lineage.model import StatementLineage, TableUse
 from lakebed.lineage.sources import table_parts
-from lakebed.lineage.statements.result import Target, Written, lineage, of_relation, target_use
+from lakebed.lineage.statements.result import Target, lineage, of_relation, target_use
 from lakebed.lineage.tables import Column, Part
 
 # Statements that read and write no columns: nothing is lost by passing over them.
@@ -122,6 +122,13 @@ def copy(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     place = files[0] if files else None
     if node.args.get("kind") and isinstance(this, exp.Table | exp.Schema):
         target = Target(this.args["this"] if isinstance(this, exp.Schema) else this, ctx)
+        query = next((file for file in node.args.get("files") or [] if isinstance(file, exp.Query)), None)
+        if query is not None:
+            # COPY INTO t FROM (SELECT ... FROM @stage)
+            relation = ctx.query(query, {}, None, ctx)
+            names = target.relation.names if len(target.relation.names) == len(relation.names) else relation.names
+            written = of_relation(relation, names)
+            return [lineage(ctx, "COPY", target.name, written, outputs=names, target_use=target_use(target))]
         if place is not None:
             ctx.used[place] = TableUse(place, "file", "unknown")
             ctx.unexpanded.add(place)
@@ -132,7 +139,7 @@ def copy(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
         relation = ctx.read_table(table_parts(this), this)
     else:
         return not_followed(node, ctx, "COPY")
-    written: list[Written] = of_relation(relation)
+    written = of_relation(relation)
     use_ = TableUse(place, "file", "unknown") if place is not None else None
     return [lineage(ctx, "COPY", place, written, outputs=relation.names, target_use=use_)]
 

@@ -3,9 +3,9 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context, Env
+from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate, refs_of
 from lakebed.lineage.model import StatementLineage
-from lakebed.lineage.query import with_ctes
 from lakebed.lineage.relations import NO_REFS
 from lakebed.lineage.scope import Scope, Source
 from lakebed.lineage.sources import add_from, add_join
@@ -14,7 +14,7 @@ from lakebed.lineage.statements.result import Target, Written, lineage, target_u
 
 def update(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """Columns of one table from expressions over it and over others."""
-    env, _ = with_ctes(node, {}, ctx)
+    env, _ = with_ctes(node, ctx.env, ctx)
     table = node.args["this"]
     scope = Scope(None, env)
     aliased = _aliased_table(node, table, ctx)

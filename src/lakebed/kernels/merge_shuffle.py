@@ -1,0 +1,119 @@
+"""What Spark workers do where a source is too large for each to hold its keys: rows come to the files they change.
+
+Keys of the target travel as (file, row number, key); never its rows, which stay in their files until rewritten.
+"""
+
+import pickle
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import DatasetMergeError
+from lakebed.kernels.conform import as_type
+from lakebed.kernels.keys import canonical, counting
+from lakebed.kernels.merge import BATCH_ROWS, Matched, Rules, TargetFile, Written, read_keys, rewrite, write_rows
+from lakebed.kernels.merge_tasks import PackDone, StagedSource, failed
+
+FILE, ROW, GROUP = "file", "row", "pack"
+RESULT = "result binary"
+
+
+@dataclass(frozen=True)
+class ReadSource:
+    """The staged parts as rows again; a task reads one part. `wire` is what Spark's own Arrow types are."""
+
+    source: StagedSource
+    columns: tuple[str, ...]
+    wire: pa.Schema
+
+    def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                part = StagedSource(
+                    (self.source.parts[number],), self.source.schema, self.source.keys, self.source.settings
+                )
+                yield from _on_the_wire(part.read(self.columns), self.wire)
+
+
+@dataclass(frozen=True)
+class ReadTargetKeys:
+    """The keys of files, each with its file's number and its row's; a task reads one file."""
+
+    files: tuple[TargetFile, ...]
+    keys: pa.Schema
+    wire: pa.Schema
+    settings: tuple[tuple[str, object], ...]
+
+    def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                columns = read_keys(self.files[number], self.keys, dict(self.settings))
+                rows = len(columns[0])
+                places = [pa.repeat(pa.scalar(number, pa.int32()), rows), counting(rows)]
+                yield from _on_the_wire(pa.table([*places, *columns], names=self.wire.names), self.wire)
+
+
+@dataclass(frozen=True)
+class ApplyPack:
+    """Rewrites the files of one pack with the source rows that were shuffled to it, or writes rows that are new.
+
+    `packs` names the files by their number. Groups below zero are rows to insert.
+    """
+
+    packs: tuple[tuple[int, ...], ...]
+    files: tuple[TargetFile, ...]
+    delivered: pa.Schema
+    rules: Rules
+    folder: str
+    codec: str
+    settings: tuple[tuple[str, object], ...]
+
+    def apply(self, group: pa.Table) -> pa.Table:
+        number = group.column(GROUP)[0].as_py()
+        try:
+            done = self._insert(group, number) if number < 0 else self._rewrite(group, number)
+        except (pa.ArrowException, OSError) as error:
+            return _result(failed(error))
+        return _result(done)
+
+    def _rows(self, group: pa.Table) -> pa.Table:
+        first = group.num_columns - len(self.delivered)
+        columns = [as_type(group.column(first + place), field.type) for place, field in enumerate(self.delivered)]
+        return pa.table(columns, schema=self.delivered).combine_chunks()
+
+    def _rewrite(self, group: pa.Table, number: int) -> PackDone:
+        rows = self._rows(group)
+        files, places = group.column(FILE).combine_chunks(), group.column(ROW).combine_chunks()
+        matched = []
+        for file in self.packs[number]:
+            mine = pc.indices_nonzero(pc.equal(files, file))
+            order = mine.take(pc.sort_indices(places.take(mine)))
+            matched.append((self.files[file], Matched(places.take(order), order.cast(pa.int64()), 0, ())))
+        storage = dict(self.settings)
+        name = f"merged-{number:05d}-{uuid.uuid4().hex}"
+        done = rewrite(matched, rows, self.rules, folder=self.folder, name=f"{name}.parquet", settings=storage)
+        written = [done.written] if done.written is not None else []
+        if done.moved is not None:
+            written += self._write(done.moved, f"{name}-moved")
+        return PackDone(tuple(written), 0, done.updated, done.deleted)
+
+    def _insert(self, group: pa.Table, number: int) -> PackDone:
+        rows = self._rows(group)
+        return PackDone(tuple(self._write(rows, f"inserted-{-number:05d}-{uuid.uuid4().hex}")), rows.num_rows)
+
+    def _write(self, rows: pa.Table, name: str) -> list[Written]:
+        return write_rows(
+            rows, None, self.rules, folder=self.folder, name=name, settings=dict(self.settings), codec=self.codec
+        )
+
+
+def _on_the_wire(table: pa.Table, wire: pa.Schema) -> Iterator[pa.RecordBatch]:
+    columns = [as_type(canonical(column), field.type) for column, field in zip(table.columns, wire, strict=True)]
+    yield from pa.table(columns, schema=wire).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def _result(value: PackDone | DatasetMergeError) -> pa.Table:
+    return pa.table({"result": pa.array([pickle.dumps(value)], pa.binary())})

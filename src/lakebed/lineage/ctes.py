@@ -1,0 +1,114 @@
+"""WITH: what a CTE sees, which of them recurse, and what a recursive one comes from."""
+
+from sqlglot import exp
+
+from lakebed.lineage.context import Context, Env
+from lakebed.lineage.relations import Ref, Refs, Relation
+from lakebed.lineage.scope import Cte
+from lakebed.lineage.set_operations import branches, combine
+from lakebed.lineage.sources import read_cte
+
+
+def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> tuple[Env, list[Cte]]:
+    """The environment that a query's WITH makes: each CTE sees those before it, and hides tables of its name."""
+    clause = node.args.get("with_")
+    if clause is None:
+        return env, []
+    current: dict[str, Cte] = dict(env)
+    defined: list[Cte] = []
+    recursive = bool(clause.args.get("recursive"))
+    for cte in clause.args.get("expressions") or []:
+        alias = cte.args.get("alias")
+        identifier = alias.args.get("this") if alias is not None else None
+        if identifier is None:
+            continue
+        key = ctx.key_of(identifier)
+        entry = Cte(cte, dict(current))
+        if _recurses(cte, key, recursive, ctx):
+            entry.relation = _recursive(cte, key, current, ctx)
+        current[key] = entry
+        defined.append(entry)
+    return current, defined
+
+
+def check_unread(defined: list[Cte], ctx: Context) -> None:
+    """A CTE that nobody reads gives nothing, but may hold mistakes: it is looked at, and what it reads is forgotten."""
+    for cte in defined:
+        if cte.relation is None and not cte.resolving:
+            used, predicates, stars = dict(ctx.used), dict(ctx.predicates), list(ctx.stars)
+            unexpanded = set(ctx.unexpanded)
+            read_cte(cte, ctx)
+            ctx.used, ctx.predicates, ctx.stars, ctx.unexpanded = used, predicates, stars, unexpanded
+
+
+def _recurses(cte: exp.Expr, key: str, said: bool, ctx: Context) -> bool:
+    body = cte.args["this"]
+    while isinstance(body, exp.Subquery):
+        body = body.args["this"]
+    if not isinstance(body, exp.SetOperation) or not (said or ctx.dialect.recursive_unsaid):
+        return False
+    first, *rest = branches(body)
+    return not _reads(first, key, ctx) and any(_reads(branch, key, ctx) for branch in rest)
+
+
+def _reads(node: exp.Expr, key: str, ctx: Context) -> bool:
+    return any(
+        isinstance(table.args.get("this"), exp.Identifier)
+        and table.args.get("db") is None
+        and ctx.key_of(table.args["this"]) == key
+        for table in node.find_all(exp.Table)
+    )
+
+
+def _recursive(cte: exp.Expr, key: str, env: Env, ctx: Context) -> Relation:
+    """A recursive CTE: what its own columns come from is the closure of what one step makes of them.
+
+    The step reads marked columns, which stand for the CTE's own; afterwards each mark is replaced by the sources of
+    the column that it stands for, until nothing new is found.
+    """
+    body = cte.args["this"]
+    while isinstance(body, exp.Subquery):
+        body = body.args["this"]
+    env, _ = with_ctes(body, env, ctx)
+    parts = branches(body)
+    anchors = [part for part in parts if not _reads(part, key, ctx)]
+    steps = [part for part in parts if _reads(part, key, ctx)]
+    base = combine([ctx.query(branch, env, None, ctx) for branch in anchors], body, ctx)
+    alias = cte.args.get("alias")
+    columns = (alias.args.get("columns") or []) if alias is not None else []
+    if columns:
+        base = base.renamed([ctx.spelling_of(c) for c in columns], [ctx.key_of(c) for c in columns])
+    # a dotted name cannot contain this character, so no table is taken for a mark
+    mark = f"\0{key}"
+    marks: list[Refs] = [((mark, str(place), (), "value", False),) for place in range(len(base.names))]
+    own = Relation(list(base.names), list(base.keys), marks, unknown=base.unknown)
+    inner = {**env, key: Cte(cte, env, own)}
+    before = dict(ctx.predicates)
+    made = [ctx.query(step, inner, None, ctx) for step in steps]
+    sources: list[dict[Ref, None]] = [dict.fromkeys(refs) for refs in base.refs]
+    changed = True
+    while changed:
+        changed = False
+        for relation in made:
+            for place, refs in enumerate(relation.refs[: len(sources)]):
+                size = len(sources[place])
+                for ref in _unmarked(refs, mark, sources):
+                    sources[place][ref] = None
+                changed = changed or len(sources[place]) > size
+    added = [ref for ref in ctx.predicates if ref not in before]
+    for ref in added:
+        if ref[0] == mark:
+            del ctx.predicates[ref]
+            ctx.predicates.update(dict.fromkeys(_unmarked((ref,), mark, sources)))
+    return Relation(base.names, base.keys, [tuple(found) for found in sources], unknown=base.unknown)
+
+
+def _unmarked(refs: Refs, mark: str, sources: list[dict[Ref, None]]) -> list[Ref]:
+    found = []
+    for ref in refs:
+        if ref[0] != mark:
+            found.append(ref)
+            continue
+        for table, column, path, role, approximate in list(sources[int(ref[1])]):
+            found.append((table, column, path + ref[2], role if ref[3] == "value" else ref[3], approximate or ref[4]))
+    return found

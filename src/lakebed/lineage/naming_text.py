@@ -1,0 +1,153 @@
+"""Expressions as Spark and DuckDB write them into the names of output columns: every operation in brackets.
+
+Spark leaves out qualifiers, quotes and casts; DuckDB keeps them. What has no rule is written as sqlglot writes it.
+"""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+_OPERATORS: dict[type, str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.EQ: "=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.And: "AND",
+    exp.Or: "OR",
+}
+_RANKING = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.PercentRank, exp.CumeDist)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How one engine writes."""
+
+    dialect: str
+    spark: bool
+
+
+def expression_text(node: exp.Expr, style: Style) -> str:
+    """The name that an engine gives to an expression without an alias."""
+    kind = type(node)
+    args = node.args
+    if kind is exp.Paren:
+        return expression_text(args["this"], style)
+    if kind in _OPERATORS:
+        left, right = expression_text(args["this"], style), expression_text(args["expression"], style)
+        return f"({left} {_OPERATORS[kind]} {right})"
+    if isinstance(node, exp.Count) and isinstance(args.get("this"), exp.Star):
+        return "count(1)" if style.spark else "count_star()"
+    if style.spark:
+        return _spark(node, style)
+    return _function(node, style) if isinstance(node, exp.Func) and _plain(node) else _sql(node, style)
+
+
+def _spark(node: exp.Expr, style: Style) -> str:
+    kind, args = type(node), node.args
+    if kind is exp.Column and isinstance(args["this"], exp.Identifier):
+        return node.name
+    if kind is exp.Literal:
+        return str(args["this"])
+    if kind is exp.Cast or kind is exp.Alias or (kind is exp.TryCast and not args.get("safe")):
+        return expression_text(args["this"], style)
+    if kind is exp.Neg:
+        return f"(- {expression_text(args['this'], style)})"
+    if kind is exp.NEQ:
+        left, right = expression_text(args["this"], style), expression_text(args["expression"], style)
+        return f"(NOT ({left} = {right}))"
+    if kind is exp.Not and isinstance(args["this"], exp.Is):
+        return f"({expression_text(args['this'].args['this'], style)} IS NOT NULL)"
+    if kind is exp.Not:
+        return f"(NOT {expression_text(args['this'], style)})"
+    if kind is exp.Is:
+        return f"({expression_text(args['this'], style)} IS {_sql(args['expression'], style)})"
+    if kind is exp.Like:
+        return f"{expression_text(args['this'], style)} LIKE {expression_text(args['expression'], style)}"
+    if kind is exp.In and args.get("expressions"):
+        values = ", ".join(expression_text(value, style) for value in args["expressions"])
+        return f"({expression_text(args['this'], style)} IN ({values}))"
+    if kind is exp.Between:
+        parts = [expression_text(args[name], style) for name in ("this", "low", "high")]
+        return f"between({', '.join(parts)})"
+    if kind is exp.DPipe:
+        return f"concat({expression_text(args['this'], style)}, {expression_text(args['expression'], style)})"
+    if kind is exp.Case:
+        return _case(node, style)
+    if kind is exp.If:
+        parts = [expression_text(args[name], style) for name in ("this", "true", "false") if args.get(name) is not None]
+        return f"(IF({', '.join(parts)}))"
+    if kind is exp.Exists:
+        return "exists()"
+    if isinstance(node, exp.Query):
+        return "scalarsubquery()"
+    if kind is exp.Window:
+        return _window(node, style)
+    if kind is exp.CurrentDate or kind is exp.CurrentTimestamp:
+        return "current_date()" if kind is exp.CurrentDate else "current_timestamp()"
+    if kind is exp.Distinct:
+        return "DISTINCT " + ", ".join(expression_text(value, style) for value in args.get("expressions") or [])
+    return _function(node, style) if isinstance(node, exp.Func) and _plain(node) else _sql(node, style)
+
+
+def _case(node: exp.Expr, style: Style) -> str:
+    operand = node.args.get("this")
+    parts = ["CASE"]
+    for branch in node.args.get("ifs") or []:
+        condition = expression_text(branch.args["this"], style)
+        if operand is not None:
+            condition = f"({expression_text(operand, style)} = {condition})"
+        parts.append(f"WHEN {condition} THEN {expression_text(branch.args['true'], style)}")
+    if node.args.get("default") is not None:
+        parts.append(f"ELSE {expression_text(node.args['default'], style)}")
+    return " ".join([*parts, "END"])
+
+
+def _window(node: exp.Expr, style: Style) -> str:
+    args = node.args
+    inside = []
+    if args.get("partition_by"):
+        inside.append("PARTITION BY " + ", ".join(expression_text(value, style) for value in args["partition_by"]))
+    order = args.get("order")
+    if order is not None:
+        keys = []
+        for key in order.args.get("expressions") or []:
+            way = "DESC NULLS LAST" if key.args.get("desc") else "ASC NULLS FIRST"
+            keys.append(f"{expression_text(key.args['this'], style)} {way}")
+        inside.append("ORDER BY " + ", ".join(keys))
+    if args.get("spec") is not None:
+        inside.append(_sql(args["spec"], style))
+    elif order is None:
+        inside.append("ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING")
+    else:
+        unit = "ROWS" if isinstance(args["this"], _RANKING) else "RANGE"
+        inside.append(f"{unit} BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
+    return f"{expression_text(args['this'], style)} OVER ({' '.join(inside)})"
+
+
+def _plain(node: exp.Expr) -> bool:
+    """A call whose arguments are expressions, and nothing but expressions."""
+    return all(
+        value is None or (isinstance(value, exp.Expr | list | bool) and not isinstance(value, exp.Var | exp.DataType))
+        for value in node.args.values()
+    ) and isinstance(node, exp.AggFunc | exp.Lower | exp.Upper | exp.Concat | exp.Coalesce | exp.Abs | exp.Round)
+
+
+def _function(node: exp.Expr, style: Style) -> str:
+    name = _sql(node, style).partition("(")[0]
+    arguments = [
+        expression_text(item, style)
+        for value in node.args.values()
+        for item in (value if isinstance(value, list) else [value])
+        if isinstance(item, exp.Expr)
+    ]
+    return f"{name}({', '.join(arguments)})"
+
+
+def _sql(node: exp.Expr, style: Style) -> str:
+    return str(node.sql(style.dialect, normalize_functions="lower", comments=False))

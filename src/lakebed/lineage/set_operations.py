@@ -1,0 +1,68 @@
+"""UNION, INTERSECT, EXCEPT: branches become one relation, by position or by name."""
+
+from sqlglot import exp
+
+from lakebed.lineage.context import Context
+from lakebed.lineage.relations import AllOf, Refs, Relation, Unknown, doubtful, union
+
+
+def branches(node: exp.Expr) -> list[exp.Expr]:
+    """The operands from left to right; sqlglot nests them to the left, thousands deep if need be."""
+    found: list[exp.Expr] = []
+    current: exp.Expr = node
+    while isinstance(current, exp.SetOperation) and (current is node or not current.args.get("with_")):
+        found.append(current.args["expression"])
+        current = current.args["this"]
+    found.append(current)
+    found.reverse()
+    return found
+
+
+def combine(relations: list[Relation], node: exp.Expr, ctx: Context) -> Relation:
+    """By position, with the names of the first."""
+    first = relations[0]
+    if len(relations) == 1:
+        return first
+    rest = relations[1:]
+    if first.unknown is None:
+        width = len(first.names)
+        for relation in rest:
+            if relation.unknown is None and len(relation.names) != width:
+                ctx.issue_once(
+                    "SET_OPERATION_MISMATCH",
+                    "error",
+                    "width",
+                    f"the branches of this set operation have {width} and {len(relation.names)} columns",
+                    "Give every branch the same number of columns.",
+                    node,
+                )
+        refs = []
+        for place, own in enumerate(first.refs):
+            parts = [own]
+            for relation in rest:
+                # a branch with unknown columns has them at unknown places
+                if relation.unknown is None and place < len(relation.refs):
+                    parts.append(relation.refs[place])
+            refs.append(union(parts) if len(parts) > 1 else own)
+        return Relation(first.names, first.keys, refs)
+    unknowns = [relation.unknown for relation in rest if relation.unknown is not None]
+    by_key = [relation.by_key for relation in rest]
+    refs = [
+        union([own, *(doubtful(index[key]) for index in by_key if key in index)])
+        for key, own in zip(first.keys, first.refs, strict=True)
+    ]
+    return Relation(
+        first.names, first.keys, refs, unknown=AllOf(first.unknown, unknowns) if unknowns else first.unknown
+    )
+
+
+def combine_by_name(relations: list[Relation]) -> Relation:
+    names: dict[str, str] = {}
+    refs: dict[str, list[Refs]] = {}
+    for relation in relations:
+        for name, key, own in zip(relation.names, relation.keys, relation.refs, strict=True):
+            names.setdefault(key, name)
+            refs.setdefault(key, []).append(own)
+    unknowns = [relation.unknown for relation in relations if relation.unknown is not None]
+    unknown: Unknown | None = AllOf(unknowns[0], unknowns[1:]) if unknowns else None
+    return Relation(list(names.values()), list(names), [union(parts) for parts in refs.values()], unknown=unknown)

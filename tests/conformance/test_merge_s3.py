@@ -1,0 +1,29 @@
+"""Merging into Parquet on a real S3 server."""
+
+import pyarrow as pa
+import pytest
+
+from lakebed.merging import merge
+from lakebed.storage import Storage, join
+from lakebed.targets.parquet import ParquetTarget
+from lakebed.testing.rows import difference, rows
+from lakebed.testing.server import S3Server
+
+pytestmark = pytest.mark.server
+
+
+@pytest.mark.parametrize("engine", ["arrow", "duckdb"])
+def test_a_partitioned_dataset_on_s3(engine: str, s3_server: S3Server) -> None:
+    storage = Storage(s3_server.settings)
+    place = join(s3_server.new_bucket(), "lake/t")
+    old = rows("id p v", (1, "01", "a"), (2, "02", "b"), (3, "01", "c"))
+    new = rows("id p v w", (2, "03", "B", 1), (3, "01", "C", 2), (4, "02", "D", 3))
+    created = merge(old, place, keys="id", engine=engine, partition_columns=["p"], storage=storage)
+    assert created.inserted == 3
+    result = merge(new, place, keys="id", engine=engine, storage=storage)
+    assert (result.inserted, result.updated, result.total) == (1, 2, 4)
+    found: pa.Table = ParquetTarget(place, storage).read().to_table()
+    wanted = rows("id p v w", (1, "01", "a", None), (2, "03", "B", 1), (3, "01", "C", 2), (4, "02", "D", 3))
+    assert difference(found, wanted) is None
+    paths = {entry.uri.removeprefix(place + "/").split("/")[0] for entry in storage.list(place)}
+    assert paths == {"p=01", "p=02", "p=03"}
