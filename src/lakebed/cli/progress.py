@@ -4,20 +4,21 @@ from types import TracebackType
 
 from rich.progress import (
     BarColumn,
-    DownloadColumn,
     Progress,
     SpinnerColumn,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.table import Column
 
 from lakebed.cli.frame import ERR, escape, warn
 from lakebed.engines.base import FileDone
 from lakebed.model import Delivery
 from lakebed.observer import Observer
 from lakebed.reports import DeliveryReport
+
+LONGEST_NAME = 16
 
 
 class ProgressBars(Observer):
@@ -29,19 +30,19 @@ class ProgressBars(Observer):
     def __init__(self) -> None:
         self._bars = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TextColumn("{task.fields[note]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+            # What the other columns leave of a terminal, which is little where it has eighty columns.
+            BarColumn(bar_width=max(4, min(32, ERR.width - 76))),
+            TransferSpeedColumn(table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[note]}", table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
             console=ERR,
             transient=True,
             disable=not ERR.is_terminal,
         )
         self._task = self._bars.add_task("", total=None, visible=False, note="")
         self._files = 0
+        self._of = 0
         self._rows = 0
 
     def __enter__(self) -> "ProgressBars":
@@ -54,25 +55,26 @@ class ProgressBars(Observer):
         self._bars.stop()
 
     def staging(self, delivery: Delivery) -> None:
-        self._begin(f"copy    {delivery.slice}", delivery)
+        self._begin("copy", delivery)
 
     def copied(self, size_bytes: int) -> None:
         self._bars.update(self._task, advance=size_bytes)
 
     def loading(self, delivery: Delivery) -> None:
-        self._begin(f"convert {delivery.slice}", delivery)
+        self._begin("convert", delivery)
 
     def converted(self, done: FileDone) -> None:
         self._files += 1
         self._rows += done.rows
-        note = f"{self._files} files, {self._rows:,} rows"
+        note = f"{self._files}/{self._of} files, {self._rows:,} rows"
         self._bars.update(self._task, advance=done.file.size_bytes, note=note)
 
     def committing(self, delivery: Delivery) -> None:
-        self._bars.update(self._task, description=f"commit  {escape(str(delivery.slice))}")
+        self._bars.update(self._task, description=_description("commit", delivery))
 
     def finished(self, report: DeliveryReport) -> None:
         self._bars.update(self._task, visible=False)
+        self._bars.refresh()
         for message in report.warnings:
             warn(message)
         ERR.print(_line(report))
@@ -80,9 +82,19 @@ class ProgressBars(Observer):
     def warned(self, message: str) -> None:
         warn(message)
 
-    def _begin(self, description: str, delivery: Delivery) -> None:
+    def _begin(self, step: str, delivery: Delivery) -> None:
         self._files = self._rows = 0
-        self._bars.reset(self._task, description=escape(description), total=delivery.size_bytes, visible=True, note="")
+        self._of = len(delivery.files)
+        self._bars.reset(
+            self._task, description=_description(step, delivery), total=delivery.size_bytes, visible=True, note=""
+        )
+
+
+def _description(step: str, delivery: Delivery) -> str:
+    """Step, period and report, of a width that leaves room for the numbers."""
+    report = delivery.slice.report
+    shown = report if len(report) <= LONGEST_NAME else report[: LONGEST_NAME - 1] + "…"
+    return escape(f"{step:7} {delivery.slice.period} {shown}")
 
 
 def _line(report: DeliveryReport) -> str:

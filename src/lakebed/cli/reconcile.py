@@ -1,5 +1,7 @@
 """`lakebed reconcile`: does the table still add up to its source files."""
 
+from decimal import Decimal
+
 import typer
 from rich.table import Table as RichTable
 
@@ -7,6 +9,7 @@ from lakebed.cli import options
 from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, print_table, reporting, show
 from lakebed.reconciling import ReconciledLoad, ReconcileReport
 from lakebed.reconciling import reconcile as reconcile_loads
+from lakebed.reports import Reconciliation
 
 
 def reconcile(
@@ -39,12 +42,22 @@ def _render(done: ReconcileReport) -> None:
         for column, total in load.reconciliation.source.sums.items():
             there = load.reconciliation.table.sums[column]
             lines.add_row(f"  {escape(column)}", _plain(total), _plain(there))
+        _add_costs_by_currency(lines, load.reconciliation)
         print_table(lines)
         for difference in load.reconciliation.differences:
             ERR.print(
                 f"[bold red]differs:[/] {escape(difference.what)}: "
                 f"{_plain(difference.source)} in the source files, {_plain(difference.table)} in the table"
             )
+
+
+def _add_costs_by_currency(lines: RichTable, reconciliation: Reconciliation) -> None:
+    """The sums above run over all currencies, which proves the load; what somebody owes is in one currency."""
+    for currency, sums in sorted(reconciliation.source.by_currency.items()):
+        there = reconciliation.table.by_currency.get(currency, {})
+        for column in (name for name in sums if "cost" in name):
+            heading = f"  {escape(column)} in {escape(currency) or 'no currency'}"
+            lines.add_row(heading, _plain(sums[column]), _plain(there.get(column, Decimal(0))))
 
 
 def _verdict(load: ReconciledLoad) -> str:
