@@ -144,12 +144,23 @@ class _Run:
         return self._commit(state, plan)
 
     def _state(self) -> TableState:
-        if isinstance(self.target, Settles) and not self.dry_run and self.target.settle():
-            log.info("files of %s that other writers had covered were written anew first", self.target.address)
+        if isinstance(self.target, Settles):
+            self._settle(self.target)
         try:
             return self.target.state()
         except SchemaError as error:
             raise refusals.incompatible(self.spec, error.message, column=None, remedy=error.remedy) from error
+
+    def _settle(self, target: Settles) -> None:
+        if not self.dry_run and target.settle():
+            log.info("files of %s that other writers had covered were written anew first", self.target.address)
+        elif self.dry_run and (covered := target.unsettled()):
+            log.warning(
+                "%s: other writers deleted rows or renamed columns of %d files; the merge writes them anew first, "
+                "and this dry run counts them as they are",
+                self.target.address,
+                covered,
+            )
 
     def _unified(self, state: TableState) -> Unified:
         try:

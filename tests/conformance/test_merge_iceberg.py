@@ -80,7 +80,9 @@ def test_a_merge_rewrites_one_file_and_adds_a_column_in_one_snapshot(tmp_path: P
 
 @pytest.mark.server
 @pytest.mark.parametrize("engine", ["arrow", "duckdb"])
-def test_a_merge_after_strangers_deleted_and_renamed(tmp_path: Path, s3_server: S3Server, engine: str) -> None:
+def test_a_merge_after_strangers_deleted_and_renamed(
+    tmp_path: Path, s3_server: S3Server, engine: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """A row that DuckDB deleted beside our file does not come back, and a column that it renamed keeps its values."""
     name = f"strangers.merged_{engine}"
     target = open_table(tmp_path, name, storage=s3_server.settings, **s3_server.catalog_properties)
@@ -92,7 +94,12 @@ def test_a_merge_after_strangers_deleted_and_renamed(tmp_path: Path, s3_server: 
     from lakebed.storage import Storage
 
     source = pa.table({"id": [2, 3], "late": ["two", "three"]})
-    result = merge(source, target, keys="id", engine=engine, storage=Storage(s3_server.settings))
+    storage = Storage(s3_server.settings)
+    snapshots = len(target.snapshots())
+    merge(source, target, keys="id", engine=engine, storage=storage, dry_run=True)
+    assert "this dry run counts them as they are" in caplog.text
+    assert len(target.snapshots()) == snapshots
+    result = merge(source, target, keys="id", engine=engine, storage=storage)
     assert (result.inserted, result.updated, result.before, result.total) == (1, 1, 2, 3)
     assert rows_of(target) == [
         {"id": 1, "title": "a", "late": None},

@@ -238,5 +238,11 @@ def test_ten_times_the_statements_take_at_most_eleven_times_the_time() -> None:
         return best
 
     seconds(100)
-    small, large = seconds(1000), seconds(10_000)
-    assert large <= 11 * small * 1.15, (small, large)  # the machine is shared: a margin for its noise
+    # other processes share the caches of this machine: a slow attempt may be theirs, three are ours
+    ratios = []
+    for _ in range(3):
+        small = seconds(1000)
+        ratios.append(seconds(10_000) / small)
+        if ratios[-1] <= 11:
+            return
+    assert min(ratios) <= 11, ratios

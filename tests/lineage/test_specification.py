@@ -147,6 +147,13 @@ def test_a_mismatch_of_types_is_signalled_under_the_dialects_rules() -> None:
     assert edges(other, 2) == [("t.A", "a", False)]
 
 
+def test_if_not_exists_keeps_the_first_declaration_and_still_signals_a_contradiction() -> None:
+    again = lakebed.analyze("CREATE TABLE t (a INT); CREATE TABLE IF NOT EXISTS t (b INT); SELECT * FROM t")
+    assert again.statements[2].outputs == ("a",)
+    other = lakebed.analyze("CREATE TABLE IF NOT EXISTS users (id INT); SELECT * FROM users", schema=USERS)
+    assert codes(other) == [("SCHEMA_MISMATCH", "warning")]
+
+
 def test_merging_columns_uses_both_and_keeps_their_origins() -> None:
     result = lakebed.analyze(
         "CREATE TABLE users (id INT, email STRING); SELECT * FROM users", schema=USERS, merge_columns=True

@@ -1,7 +1,8 @@
 """What the rules of one statement share: the catalog, the issues, and what has been read so far."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import exp
 
@@ -21,6 +22,15 @@ QueryRule = Callable[[exp.Expr, Env, "Scope | None", "Context"], Relation]
 HINT_SCHEMA = (
     "Add the table with its columns to the imported schema, or put its CREATE statement earlier in the script."
 )
+
+
+class Effects(NamedTuple):
+    """What a part of a statement reads besides its columns: tables, predicates, stars."""
+
+    used: dict[str, TableUse]
+    predicates: dict[Ref, None]
+    unexpanded: set[str]
+    stars: list[StarExpansion]
 
 
 class Context:
@@ -139,6 +149,25 @@ class Context:
         return self.catalog.find(parts)
 
     # -- what was seen
+
+    @contextmanager
+    def apart(self) -> Iterator[Effects]:
+        """Collects what a part reads on its own: a CTE's reads count where, and only if, the CTE is read."""
+        around = Effects(self.used, self.predicates, self.unexpanded, self.stars)
+        part = Effects({}, {}, set(), [])
+        self.used, self.predicates, self.unexpanded, self.stars = part
+        try:
+            yield part
+        finally:
+            self.used, self.predicates, self.unexpanded, self.stars = around
+
+    def apply(self, effects: Effects) -> None:
+        """Counts what a part reads."""
+        for name, use in effects.used.items():
+            self.used.setdefault(name, use)
+        self.predicates.update(effects.predicates)
+        self.unexpanded |= effects.unexpanded
+        self.stars += [star for star in dict.fromkeys(effects.stars) if star not in self.stars]
 
     def predicate(self, refs: Refs, role: str) -> None:
         """Columns that decide which rows there are."""

@@ -25,7 +25,9 @@ def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> tuple[Env, list[Cte]]:
         key = ctx.key_of(identifier)
         entry = Cte(cte, dict(current))
         if _recurses(cte, key, recursive, ctx):
-            entry.relation = _recursive(cte, key, current, ctx)
+            with ctx.apart() as effects:
+                entry.relation = _recursive(cte, key, current, ctx)
+            entry.effects = effects
         current[key] = entry
         defined.append(entry)
     return current, defined
@@ -35,10 +37,7 @@ def check_unread(defined: list[Cte], ctx: Context) -> None:
     """A CTE that nobody reads gives nothing, but may hold mistakes: it is looked at, and what it reads is forgotten."""
     for cte in defined:
         if cte.relation is None and not cte.resolving:
-            used, predicates, stars = dict(ctx.used), dict(ctx.predicates), list(ctx.stars)
-            unexpanded = set(ctx.unexpanded)
-            read_cte(cte, ctx)
-            ctx.used, ctx.predicates, ctx.stars, ctx.unexpanded = used, predicates, stars, unexpanded
+            read_cte(cte, ctx, count=False)
 
 
 def _recurses(cte: exp.Expr, key: str, said: bool, ctx: Context) -> bool:

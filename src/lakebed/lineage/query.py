@@ -96,13 +96,17 @@ def _select(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context, source
         add_from(from_.args["this"], scope, ctx)
     elif source is not None:
         add_from(source, scope, ctx)
-    # LATERAL VIEW may stand before and after joins; sqlglot keeps them apart, and either may read the other
     joins = args.get("joins") or []
     laterals = args.get("laterals") or []
-    for join in joins:
-        add_join(join, scope, ctx)
-    for lateral in laterals:
-        add_lateral_view(lateral, scope, ctx)
+    if joins and laterals:
+        # LATERAL VIEW may stand before and after joins, and each reads what stands before it
+        for item in sorted([*joins, *laterals], key=lambda item: ctx.span_of(item).start):
+            (add_join if isinstance(item, exp.Join) else add_lateral_view)(item, scope, ctx)
+    else:
+        for join in joins:
+            add_join(join, scope, ctx)
+        for lateral in laterals:
+            add_lateral_view(lateral, scope, ctx)
     for window in args.get("windows") or []:
         scope.windows[ctx.key_of(window.args["this"])] = window
     relation = select_list(args.get("expressions") or [], scope, ctx)

@@ -7,7 +7,7 @@ is resolved by elimination.
 
 from sqlglot import exp
 
-from lakebed.lineage.context import HINT_SCHEMA, Context, Env
+from lakebed.lineage.context import HINT_SCHEMA, Context, Effects, Env
 from lakebed.lineage.relations import NO_REFS, Refs, Relation, below, doubtful, union
 
 Identifier = exp.Identifier
@@ -31,13 +31,15 @@ class Source:
 class Cte:
     """A common table expression: resolved when it is first read, in the environment where it was written."""
 
-    __slots__ = ("env", "node", "relation", "resolving")
+    __slots__ = ("effects", "env", "node", "relation", "resolving")
 
     def __init__(self, node: exp.Expr, env: Env, relation: Relation | None = None) -> None:
         self.node = node
         self.env = env
         self.relation = relation
         self.resolving = False
+        # what its query reads: whoever reads the CTE reads that, too
+        self.effects: Effects | None = None
 
 
 class Scope:

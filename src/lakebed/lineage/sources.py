@@ -149,19 +149,23 @@ def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, t
     return relation, ctx.column_key(last.text, last.quoted), ctx.catalog.key(parts)
 
 
-def read_cte(cte: Cte, ctx: Context) -> Relation:
-    """The columns of a CTE, worked out when it is read first."""
+def read_cte(cte: Cte, ctx: Context, *, count: bool = True) -> Relation:
+    """The columns of a CTE, worked out when it is read first; what its query reads counts for the reader."""
     if cte.relation is None:
         if cte.resolving:
             # a cycle that no dialect allows: said by the statement's own engine, not followed here
             return Relation([], [], [], unknown=Derived(NO_REFS))
         cte.resolving = True
-        relation = derived(ctx.query(cte.node.args["this"], cte.env, None, ctx), ctx)
+        with ctx.apart() as effects:
+            relation = derived(ctx.query(cte.node.args["this"], cte.env, None, ctx), ctx)
+        cte.effects = effects
         alias = cte.node.args.get("alias")
         if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
             relation = _aliased(relation, alias, "", (), ctx).relation
         cte.relation = relation
         cte.resolving = False
+    if count and cte.effects is not None:
+        ctx.apply(cte.effects)
     return cte.relation
 
 

@@ -159,6 +159,10 @@ class MergesRows(Protocol):
 class Settles(Protocol):
     """A target whose files other writers may cover: with deletes beside them, or with new names for their columns."""
 
+    def unsettled(self) -> int:
+        """How many files there are that engines may not read as they are."""
+        ...
+
     def settle(self) -> int:
         """Writes such files anew, so that engines may read every file as it is; returns how many there were."""
         ...

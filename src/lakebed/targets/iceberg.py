@@ -31,7 +31,7 @@ from lakebed.targets.iceberg_catalog import CatalogSettings
 from lakebed.targets.iceberg_commit import OutcomeUnknown, answering, commit, landed, write_snapshot
 from lakebed.targets.iceberg_read import read, scan_plan, totals
 from lakebed.targets.iceberg_schema import evolve, new_table_schema, partition_spec, physical_schema
-from lakebed.targets.iceberg_settle import settle
+from lakebed.targets.iceberg_settle import settle, unsettled
 from lakebed.targets.iceberg_slices import affected
 from lakebed.targets.iceberg_state import ABSENT, absent, by_uri, require_writable, table_state, version
 from lakebed.targets.scan import ScanPlan
@@ -122,6 +122,11 @@ class IcebergTarget:
         if is_local(folder):
             local_path(folder).mkdir(parents=True, exist_ok=True)
         return Staging(identifier, folder, physical_schema(schema), partitions)
+
+    def unsettled(self) -> int:
+        """How many files other writers covered with deletes or renamed columns."""
+        table = self.table()
+        return 0 if table is None else len(unsettled(table))
 
     def settle(self) -> int:
         """Writes files anew that other writers covered with deletes or renamed columns; returns how many."""

@@ -147,8 +147,7 @@ class _Maker:
                 "Add the table with its columns to the imported schema.",
                 self.table,
             )
-        if not (self.node.args.get("exists") and self.target.known):
-            self.declare(columns, bool(columns))
+        self.declare(columns, bool(columns))
         kind = "CREATE_VIEW" if self.kind == "view" else "CREATE_TABLE"
         return [self.result(kind, self._generated(listed, columns), [])]
 
