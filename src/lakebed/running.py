@@ -23,7 +23,7 @@ from lakebed.source.header import with_columns
 from lakebed.source.stage import recheck
 from lakebed.staging import stage_delivery, tidy_staging
 from lakebed.state.ledger import Ledger
-from lakebed.storage import join
+from lakebed.storage import absolute, join
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.workspace import Workspace
@@ -99,7 +99,7 @@ class Run:
                 return self._skipped(delivery, target, decision)
             for reading in range(1, READINGS + 1):
                 try:
-                    ready = self._make_ready(delivery)
+                    ready = self._make_ready(delivery, address)
                     loader = self._loader(address)
                     self._observer.loading(ready)
                     report = loader.load(claim, ready, found.deliveries, still_same=self._check(delivery))
@@ -117,11 +117,16 @@ class Run:
             self._ledger.rebuild([what_it_says(target, state)])
         return decide(delivery, held(target, state, self._ledger, delivery), strict=self._settings.strict)
 
-    def _make_ready(self, delivery: Delivery) -> Delivery:
-        """The delivery with its columns known and its files where the workers reach them."""
+    def _make_ready(self, delivery: Delivery, address: Address) -> Delivery:
+        """The delivery with its columns known and its files where the workers reach them.
+
+        A folder that is to be the table and that they do not reach is refused before anything is copied.
+        """
         from lakebed.engines.spark.session import require_shared
 
         session = self._spark_session()
+        if address.kind == "parquet":
+            require_shared(absolute(address.place), session)
         if self._settings.no_stage:
             for file in delivery.files:
                 require_shared(file.uri, session)
