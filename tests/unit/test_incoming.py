@@ -8,7 +8,7 @@ from lakebed.errors import SchemaIncompatible
 from lakebed.incoming import NamingChoice, plan_incoming
 from lakebed.model import RESERVED_COLUMNS, Delivery, Slice, SourceColumn
 from lakebed.schema.evolve import Policy
-from lakebed.schema.types import Decimal, Schema, Text
+from lakebed.schema.types import Decimal, Schema, Timestamp
 
 CHOICE = NamingChoice("spec", "38,18")
 
@@ -76,17 +76,25 @@ def test_a_table_wider_than_the_setting_stays_exact() -> None:
 
 def test_a_type_that_does_not_fit_is_refused_or_kept_beside() -> None:
     first = plan_incoming(AUGUST, None, choice=CHOICE, policy=Policy()).evolution.final
-    changed = delivery("2026-09", ("lineItem/UnblendedCost", "String"))
+    changed = delivery("2026-09", ("lineItem/UnblendedCost", "DateTime"))
     with pytest.raises(SchemaIncompatible, match="line_item_unblended_cost"):
         plan_incoming(changed, first, choice=CHOICE, policy=Policy())
     kept = plan_incoming(changed, first, choice=CHOICE, policy=Policy(on_conflict="variant"))
     [column] = kept.columns
     assert column.original == "lineItem/UnblendedCost"
     assert column.name != "line_item_unblended_cost"
-    assert column.type == Text()
+    assert column.type == Timestamp()
     again = plan_incoming(changed, kept.evolution.final, choice=CHOICE, policy=Policy(on_conflict="variant"))
     assert not again.evolution.changes_schema
     assert again.columns.names == kept.columns.names
+
+
+def test_a_manifest_that_turns_to_text_follows_the_table_because_its_values_are_text_anyway() -> None:
+    first = plan_incoming(AUGUST, None, choice=CHOICE, policy=Policy()).evolution.final
+    text = plan_incoming(
+        delivery("2026-09", ("lineItem/UnblendedCost", "String")), first, choice=CHOICE, policy=Policy()
+    )
+    assert text.columns["line_item_unblended_cost"].type == Decimal(38, 18)
 
 
 def test_remembered_aliases_are_honoured() -> None:
