@@ -19,10 +19,16 @@ from lakebed.lineage.tables import Column
 _RELATIONS = frozenset({"TABLE", "VIEW", "MATERIALIZED VIEW", "DYNAMIC TABLE", "TRANSIENT TABLE", "STREAMING TABLE"})
 
 
+# What they do happens when somebody calls them, and that is not followed: it must be said, not passed over.
+_WITH_A_BODY = frozenset({"PROCEDURE", "FUNCTION", "TRIGGER", "MACRO", "TABLE FUNCTION", "TASK", "PACKAGE"})
+
+
 def create(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """A new table or view; its columns count for the statements that follow."""
     kind = str(node.args.get("kind") or "").upper()
     if kind not in _RELATIONS:
+        if kind in _WITH_A_BODY:
+            return not_followed(node, ctx, f"CREATE {kind}")
         return [lineage(ctx, f"CREATE_{kind.replace(' ', '_')}" if kind else "CREATE", None, [])]
     this = node.args["this"]
     listed = this.args.get("expressions") or [] if isinstance(this, exp.Schema) else []

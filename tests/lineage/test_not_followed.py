@@ -1,0 +1,26 @@
+"""Statements whose lineage is not worked out say so: nothing is passed over in silence."""
+
+import pytest
+
+import lakebed
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql"),
+    [
+        ("spark", "CREATE FUNCTION f(x INT) RETURNS INT RETURN (SELECT max(y) FROM t)"),
+        ("snowflake", "CREATE PROCEDURE p() RETURNS STRING LANGUAGE SQL AS $$ insert into a select * from b $$"),
+        ("tsql", "CREATE PROCEDURE p AS BEGIN INSERT INTO a SELECT x FROM b END"),
+        ("postgres", "CALL p(1)"),
+        ("snowflake", "CALL p()"),
+        ("postgres", "PREPARE q AS INSERT INTO a SELECT x FROM b"),
+    ],
+)
+def test_what_is_not_followed_is_an_issue(dialect: str, sql: str) -> None:
+    result = lakebed.analyze(sql, dialect=dialect)
+    assert [(issue.code, issue.severity) for issue in result.issues] == [("UNSUPPORTED_SYNTAX", "warning")]
+
+
+@pytest.mark.parametrize("sql", ["USE db", "SET x = 1", "CREATE INDEX i ON t (a)", "GRANT SELECT ON t TO u"])
+def test_what_has_no_lineage_is_none(sql: str) -> None:
+    assert lakebed.analyze(sql, dialect="postgres").issues == ()
