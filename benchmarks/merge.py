@@ -289,6 +289,7 @@ def main() -> None:
                     if name in missing:
                         continue
                     result = measure(folder, case, name)
+                    print(case, name, result, file=sys.stderr, flush=True)
                     if isinstance(result, str):
                         missing[name] = result
                     else:
