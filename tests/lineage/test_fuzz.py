@@ -1,5 +1,6 @@
 """Random and broken SQL: never an exception, never a hang, always an answer that keeps the contract."""
 
+import cProfile
 import json
 import random
 import time
@@ -224,25 +225,17 @@ def test_long_is_not_deep(sql: str, sources: int) -> None:
     assert len([edge for edge in statement.column_lineage if edge.target_column == "x"]) == sources
 
 
-def test_ten_times_the_statements_take_at_most_eleven_times_the_time() -> None:
-    def seconds(count: int) -> float:
+def test_ten_times_the_statements_are_at_most_eleven_times_the_work() -> None:
+    """Calls are counted, not seconds: they are the same on a busy machine. `benchmarks/lineage.py` has the seconds."""
+
+    def calls(count: int) -> int:
         script = "".join(
             f"CREATE TABLE t{i} AS SELECT a, b + {i} AS b, max(c) OVER (PARTITION BY a) AS c FROM s{i % 50} WHERE d;\n"
             for i in range(count)
         )
-        best = float("inf")
-        for _ in range(3 if count <= 1000 else 1):
-            started = time.process_time()
-            lakebed.analyze(script)
-            best = min(best, time.process_time() - started)
-        return best
+        profile = cProfile.Profile()
+        profile.runcall(lakebed.analyze, script)
+        return sum(entry.callcount for entry in profile.getstats())
 
-    seconds(100)
-    # other processes share the caches of this machine: a slow attempt may be theirs, three are ours
-    ratios = []
-    for _ in range(3):
-        small = seconds(1000)
-        ratios.append(seconds(10_000) / small)
-        if ratios[-1] <= 11:
-            return
-    assert min(ratios) <= 11, ratios
+    calls(100)
+    assert calls(3000) <= 11 * calls(300)

@@ -103,7 +103,8 @@ class Loader:
         if replacing is not None and state.exists:
             affected = self.target.affected(state, replacing)
             remove += [*affected.whole, *affected.mixed]
-        again = [file for file in self.target.files_to_widen(state, plan) if file not in remove]
+        removed = {file.uri for file in remove}
+        again = [file for file in self.target.files_to_widen(state, plan) if file.uri not in removed]
         for file in [*remove, *again]:
             left = [row for row in self._read(file) if replacing is None or not _within(row, replacing)]
             if left:
