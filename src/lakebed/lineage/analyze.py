@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from lakebed.errors import LineageError
 from lakebed.lineage.catalog import Catalog
+from lakebed.lineage.collector import full_collections_wait
 from lakebed.lineage.context import Context
 from lakebed.lineage.dialects import DIALECTS, find_dialect
 from lakebed.lineage.model import AnalyzeResult, Issue, StatementLineage
@@ -164,9 +165,10 @@ def analyze(
     analyzer = Analyzer(
         dialect=dialect, schema=_schema(schema), allow_implied=allow_implied, merge_columns=merge_columns
     )
-    for script in [Script(sql)] if isinstance(sql, str) else sql:
-        analyzer.add(script)
-    return analyzer.result()
+    with full_collections_wait():
+        for script in [Script(sql)] if isinstance(sql, str) else sql:
+            analyzer.add(script)
+        return analyzer.result()
 
 
 def _schema(schema: Mapping[str, object] | str | Path | None) -> Mapping[str, object] | None:

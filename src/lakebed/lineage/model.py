@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from lakebed.lineage.collector import full_collections_wait
+
 if TYPE_CHECKING:
     from lakebed.lineage.tables import Table
 
@@ -302,13 +304,14 @@ class AnalyzeResult:
         return _summarise(self.statements, self.issues)
 
     def to_dict(self) -> dict[str, object]:
-        return {
-            "statements": [statement.to_dict() for statement in self.statements],
-            "globalLineage": self.global_lineage.to_dict(),
-            "issues": [issue.to_dict() for issue in self.issues],
-            "summary": self.summary.to_dict(),
-            "resolvedSchema": self.resolved_schema.to_dict(),
-        }
+        with full_collections_wait():
+            return {
+                "statements": [statement.to_dict() for statement in self.statements],
+                "globalLineage": self.global_lineage.to_dict(),
+                "issues": [issue.to_dict() for issue in self.issues],
+                "summary": self.summary.to_dict(),
+                "resolvedSchema": self.resolved_schema.to_dict(),
+            }
 
 
 def _summarise(statements: Sequence[StatementLineage], issues: Sequence[Issue]) -> Summary:

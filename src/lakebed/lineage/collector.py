@@ -1,0 +1,36 @@
+"""Python's garbage collector during an analysis: the young generations as always, full collections afterwards.
+
+An analysis only adds results, which hold no cycles, and syntax trees, which do and die young. A full collection in the
+middle walks all that was found so far and frees next to nothing, and their number grows with the script: a fifth of
+the time of ten thousand statements went there, and longer scripts paid more per statement.
+"""
+
+import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# Collections of the middle generation before a full one; no script gets there.
+_NEVER = 1_000_000
+
+_lock = threading.Lock()
+_analyses = 0
+_before = (0, 0, 0)
+
+
+@contextmanager
+def full_collections_wait() -> Iterator[None]:
+    """Puts off full collections until the last of the analyses that run at once has ended."""
+    global _analyses, _before
+    with _lock:
+        _analyses += 1
+        if _analyses == 1:
+            _before = gc.get_threshold()
+            gc.set_threshold(_before[0], _before[1], _NEVER)
+    try:
+        yield
+    finally:
+        with _lock:
+            _analyses -= 1
+            if _analyses == 0:
+                gc.set_threshold(*_before)
