@@ -21,17 +21,13 @@ class KeyIndex:
         self._pairs: list[pa.Array] = []
         numbers: pa.Array | None = None
         for column in columns:
-            part = canonical(column)
-            values = _flat(pc.unique(part))
+            values, found = _encoded(canonical(column))
             self._values.append(values)
-            found = _flat(pc.index_in(part, value_set=values))
             if numbers is None:
                 numbers = found
                 continue
-            pairs = _pair(numbers, found, len(values))
-            distinct = pc.unique(pairs)
+            distinct, numbers = _encoded(_pair(numbers, found, len(values)))
             self._pairs.append(distinct)
-            numbers = _flat(pc.index_in(pairs, value_set=distinct))
         assert numbers is not None, "a merge has at least one key column"
         self.numbers: pa.Array = numbers
         self.distinct = len(self._pairs[-1]) if self._pairs else len(self._values[0])
@@ -79,6 +75,17 @@ def canonical(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
 def _pair(left: pa.Array, right: pa.Array, width: int) -> pa.Array:
     # Both are numbers below 2^31, so the pair fits 64 bits and no two pairs share a value.
     return pc.add(pc.multiply(left.cast(pa.int64()), width), right.cast(pa.int64()))
+
+
+def _encoded(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The distinct values in the order of their first rows, and for each row the number (int32) of its own."""
+    encoded = pc.dictionary_encode(column, null_encoding="encode")
+    if isinstance(encoded, pa.DictionaryArray):
+        return encoded.dictionary, encoded.indices
+    if not encoded.num_chunks:
+        return pa.array([], column.type), pa.array([], pa.int32())
+    # the chunks of one column share their dictionary
+    return encoded.chunk(0).dictionary, pa.concat_arrays([chunk.indices for chunk in encoded.chunks])
 
 
 def _flat(values: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -87,7 +87,7 @@ class DuckDBSource:
             rows = checked.table.append_column(number, counting(checked.table.num_rows))
             table = scratch.register("source", rows)
             keys = scratch.table("keys", f"SELECT {sql.as_scratch_keys(spec.keys)}, {q(number)} FROM {q(table)}")
-        self._ready = Ready(unified, table, keys, number, native, checked.table.schema)
+        self._ready = Ready(unified, rows, table, keys, number, native, checked.table.schema)
         return CheckedSource(checked.table.num_rows, checked.keys)
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:

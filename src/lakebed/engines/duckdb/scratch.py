@@ -39,6 +39,17 @@ class Scratch:
         self.connection.register(name, table)
         return name
 
+    @contextmanager
+    def passing_views(self) -> Iterator[None]:
+        """Views registered in this context are gone when it ends, and so is the memory of what they show."""
+        kept = len(self._views)
+        try:
+            yield
+        finally:
+            for name in self._views[kept:]:
+                _unregister_duckdb_table_safely(self.connection, name)
+            del self._views[kept:]
+
     def table(self, prefix: str, query: str) -> str:
         """A temporary table of the rows of a query."""
         name = f"{prefix}_{uuid4().hex}"

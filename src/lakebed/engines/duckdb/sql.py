@@ -119,7 +119,7 @@ def updated_rows(
     )
 
 
-def source_rows(schema: Schema, delivered: Iterable[str], table: str, where: str = "") -> str:
+def source_rows(schema: Schema, delivered: Iterable[str], relation: str) -> str:
     """Source rows in the table's schema; what the source lacks is NULL."""
     new = set(delivered)
     columns = [
@@ -128,7 +128,7 @@ def source_rows(schema: Schema, delivered: Iterable[str], table: str, where: str
         else f"CAST(NULL AS {to_duckdb(column.type, column=column.name)}) AS {q(column.name)}"
         for column in schema
     ]
-    return f"SELECT {', '.join(columns)} FROM {q(table)} AS source {where}"
+    return f"SELECT {', '.join(columns)} FROM {relation} AS source"
 
 
 def copy_to(query: str, uri: str, physical: pa.Schema, codec: str) -> str:

@@ -21,12 +21,16 @@ from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.types import Schema, fold
 from lakebed.storage import is_local, join, local_path
 
+# Source rows that are picked by their numbers in memory; more of them are joined, which can spill to disk.
+PICKED_ROWS = 131_072
+
 
 @dataclass(frozen=True)
 class Ready:
     """A checked source: its rows and its keys in DuckDB, and the column that numbers both."""
 
     unified: Unified
+    rows: pa.Table
     table: str
     keys: str
     number: str
@@ -64,25 +68,12 @@ class Writer:
         deleted = sum(file.rows for file in plan.drop)
         moved: list[str] = []
         for number, pack in enumerate(plan.packs):
-            rows = self._rows_of(pack)
-            query = self._after(rows, pack)
-            leaving = self._leaving(rows, pack)
+            with self.scratch.passing_views():
+                done, leaving = self._rewrite(pack, f"merged-{number:05d}.parquet", codec)
+            left = done.rows if done is not None else 0
             if leaving is not None:
                 moved.append(leaving)
-                query = f"SELECT * FROM ({query}) WHERE {self._belongs(pack[0])}"
-            done = copy(
-                self.scratch,
-                query,
-                self.job.staging,
-                f"merged-{number:05d}.parquet",
-                self.job.physical,
-                codec,
-                pack[0].partition,
-                self.settings,
-            )
-            left = (done.rows if done else 0) + (
-                self.scratch.number(f"SELECT count(*) FROM {q(leaving)}") if leaving else 0
-            )
+                left += self.scratch.number(f"SELECT count(*) FROM {q(leaving)}")
             deleted += sum(file.rows for file in pack) - left
             if done is not None:
                 written.append(done)
@@ -101,6 +92,17 @@ class Writer:
                 key_columns=ready.spec.keys,
             )
         return Merged(tuple(written), MergeCounts(inserted, actions["UPDATE"], deleted))
+
+    def _rewrite(self, pack: Sequence[DataFile], name: str, codec: str) -> tuple[WrittenFile | None, str | None]:
+        """A pack's new file, and the table of the rows that leave its partition; None where there are none."""
+        rows = self._rows_of(pack)
+        query = self._after(rows, pack)
+        leaving = self._leaving(query, pack)
+        if leaving is not None:
+            query = f"SELECT * FROM ({query}) WHERE {self._belongs(pack[0])}"
+        partition, physical = pack[0].partition, self.job.physical
+        done = copy(self.scratch, query, self.job.staging, name, physical, codec, partition, self.settings)
+        return done, leaving
 
     def _pair(self) -> Counter[str]:
         """Pairs matched rows with source rows, and counts what becomes of each."""
@@ -135,19 +137,15 @@ class Writer:
         own = sql.scratch_keys(keys)
         if not any(self.job.plan.matched.get(file.uri) for file in pack):
             return rows
-        here = f"SELECT * FROM {q(self.matched)} WHERE {q(sql.FILE)} IN ({', '.join(text(f.uri) for f in pack)})"
+        here = f"{q(self.matched)} WHERE {q(sql.FILE)} IN ({', '.join(text(f.uri) for f in pack)})"
         if does.delete_matched:
             return (
                 f"SELECT target.* FROM ({rows}) AS target WHERE NOT EXISTS "
-                f"(SELECT 1 FROM ({here}) AS source WHERE {sql.equal_keys(keys, 'target', 'source', own)})"
+                f"(SELECT 1 FROM (SELECT * FROM {here}) AS gone WHERE {sql.equal_keys(keys, 'target', 'gone', own)})"
             )
         if not does.update_matched:
             return rows
-        # Joined by number: a join by key would push its bounds into the Arrow scan, which compares NaN otherwise.
-        changes = (
-            f"SELECT source.* FROM {q(ready.table)} AS source SEMI JOIN ({here}) AS here ON "
-            f"source.{q(ready.number)} = here.{q(ready.number)}"
-        )
+        changes = f"SELECT * FROM {self._chosen(f'SELECT DISTINCT {q(ready.number)} FROM {here}')}"
         join = "JOIN" if does.delete_unmatched or not ready.native else "LEFT JOIN"
         changed = sql.updated_rows(
             ready.final,
@@ -167,7 +165,7 @@ class Writer:
             f"UNION ALL {changed}"
         )
 
-    def _leaving(self, rows: str, pack: Sequence[DataFile]) -> str | None:
+    def _leaving(self, query: str, pack: Sequence[DataFile]) -> str | None:
         """A table of the rows that an update moves out of their partition, or None where there are none."""
         by = self.job.staging.partition_by
         ready = self.ready
@@ -176,9 +174,7 @@ class Writer:
             return None
         if not any(self.job.plan.matched.get(file.uri) for file in pack):
             return None
-        table = self.scratch.table(
-            "moved", f"SELECT * FROM ({self._after(rows, pack)}) WHERE NOT ({self._belongs(pack[0])})"
-        )
+        table = self.scratch.table("moved", f"SELECT * FROM ({query}) WHERE NOT ({self._belongs(pack[0])})")
         if self.scratch.number(f"SELECT count(*) FROM {q(table)}"):
             return table
         self.scratch.drop(table)
@@ -192,20 +188,26 @@ class Writer:
         )
 
     def _inserts(self) -> str:
-        ready = self.ready
+        ready, number = self.ready, q(self.ready.number)
         if ready.spec.effects.delete_matched:
-            where = ""
+            chosen = q(ready.table)
         elif ready.native:
-            where = (
-                f"SEMI JOIN (SELECT {q(ready.number)} FROM {q(self.matched)} WHERE {q(sql.FILE)} IS NULL) AS new "
-                f"ON source.{q(ready.number)} = new.{q(ready.number)}"
-            )
+            chosen = self._chosen(f"SELECT {number} FROM {q(self.matched)} WHERE {q(sql.FILE)} IS NULL")
         else:
-            where = (
-                f"WHERE NOT EXISTS (SELECT 1 FROM {q(self.matched)} AS target "
-                f"WHERE target.{q(ready.number)} = source.{q(ready.number)})"
-            )
-        return sql.source_rows(ready.final, ready.unified.delivered, ready.table, where)
+            chosen = self._chosen(f"SELECT {number} FROM {q(ready.keys)} EXCEPT SELECT {number} FROM {q(self.matched)}")
+        return sql.source_rows(ready.final, ready.unified.delivered, chosen)
+
+    def _chosen(self, numbers: str) -> str:
+        """The source rows of these numbers as something to select from, each once and in the source's order."""
+        ready, number = self.ready, q(self.ready.number)
+        wanted = self.scratch.arrow(f"SELECT {number} FROM ({numbers}) ORDER BY ALL LIMIT {PICKED_ROWS + 1}").column(0)
+        if len(wanted) <= PICKED_ROWS:
+            return q(self.scratch.register("picked", ready.rows.take(wanted)))
+        # Joined by number: a join by key would push its bounds into the Arrow scan, which compares NaN otherwise.
+        return (
+            f"(SELECT source.* FROM {q(ready.table)} AS source SEMI JOIN ({numbers}) AS wanted "
+            f"ON source.{number} = wanted.{number})"
+        )
 
     def _partitioned(self, query: str, name: str, codec: str) -> list[WrittenFile]:
         """Writes rows as new files, one for each partition."""
