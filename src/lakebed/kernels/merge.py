@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from lakebed.kernels.conform import as_type, conform
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import KeyIndex, counting
+from lakebed.kernels.parquet import repeating_columns
 
 T = TypeVar("T")
 
@@ -233,14 +234,14 @@ class Sink:
 
     def write(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows:
-            self._open().write_batch(
-                pa.RecordBatch.from_arrays([batch.column(field.name) for field in self._schema], schema=self._schema)
-            )
+            rows = pa.RecordBatch.from_arrays([batch.column(field.name) for field in self._schema], schema=self._schema)
+            self._open(rows).write_batch(rows)
             self.rows += batch.num_rows
 
     def write_empty(self) -> None:
         """A file without rows, which keeps the columns of a table that has none left."""
-        self._open().write_table(self._schema.empty_table())
+        empty = self._schema.empty_table()
+        self._open(empty).write_table(empty)
 
     def close(self, partition: Mapping[str, str | None]) -> Written | None:
         if self._writer is None:
@@ -254,11 +255,18 @@ class Sink:
             self._writer.close()
             self._files.delete_file(self._path)
 
-    def _open(self) -> pq.ParquetWriter:
+    def _open(self, first: pa.RecordBatch | pa.Table) -> pq.ParquetWriter:
         if self._writer is None:
             if isinstance(self._files, pafs.LocalFileSystem):
                 self._files.create_dir(self._path.rpartition("/")[0], recursive=True)
-            self._writer = pq.ParquetWriter(self._path, self._schema, filesystem=self._files, compression=self._codec)
+            self._writer = pq.ParquetWriter(
+                self._path,
+                self._schema,
+                filesystem=self._files,
+                compression=self._codec,
+                use_dictionary=repeating_columns(first),
+                store_decimal_as_integer=True,
+            )
         return self._writer
 
 

@@ -76,7 +76,7 @@ class ParquetOutput:
         self._pending_bytes = self._pending_rows = 0
         if self._open is None:
             path = f"{self._subfolder}part-{self._name}-{len(self._outputs):03d}-{self._attempt}.parquet"
-            self._open = _OpenFile(self._place, path, table.slice(0, _SAMPLE_ROWS))
+            self._open = _OpenFile(self._place, path, table)
         self._open.writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
         if self._open.sink.tell() >= FILE_BYTES:
             self._finish_file()
@@ -88,7 +88,7 @@ class ParquetOutput:
 
 
 class _OpenFile:
-    def __init__(self, place: Place, path: str, sample: pa.Table) -> None:
+    def __init__(self, place: Place, path: str, first: pa.Table) -> None:
         self.path = path
         opened, full_path = filesystem(f"{place.folder.rstrip('/')}/{path}", place.storage)
         if isinstance(opened, pafs.LocalFileSystem):
@@ -99,7 +99,7 @@ class _OpenFile:
             self.sink,
             place.schema,
             compression=COMPRESSION,
-            use_dictionary=_repeating(sample),
+            use_dictionary=repeating_columns(first),
             store_decimal_as_integer=True,
             metadata_collector=self.metadata,
         )
@@ -112,17 +112,31 @@ class _OpenFile:
         return Output(self.path, metadata.num_rows, size_bytes, dict(partition), column_bounds(metadata))
 
 
-def _repeating(sample: pa.Table) -> list[str]:
-    """The Parquet columns whose values repeat, as far as the sample tells."""
+def repeating_columns(first: pa.Table | pa.RecordBatch) -> list[str]:
+    """The Parquet columns worth a dictionary: those whose values repeat in the first rows, and all inside of others."""
+    sample = first.slice(0, _SAMPLE_ROWS)
     found: list[str] = []
     for field, column in zip(sample.schema, sample.columns, strict=True):
-        if pa.types.is_map(field.type):
-            found += [f"{field.name}.key_value.key", f"{field.name}.key_value.value"]
-        elif not pa.types.is_nested(field.type):
-            valid = len(column) - column.null_count
-            if pc.count_distinct(column, mode="only_valid").as_py() <= max(1, valid * _DISTINCT_SHARE):
-                found.append(field.name)
+        if pa.types.is_nested(field.type):
+            found += _leaves(field.name, field.type)
+            continue
+        valid = len(column) - column.null_count
+        if pc.count_distinct(column, mode="only_valid").as_py() <= max(1, valid * _DISTINCT_SHARE):
+            found.append(field.name)
     return found
+
+
+def _leaves(path: str, kind: pa.DataType) -> list[str]:
+    """What Parquet calls the columns inside of a nested one."""
+    if pa.types.is_map(kind):
+        inner = {"key_value.key": kind.key_type, "key_value.value": kind.item_type}
+    elif pa.types.is_struct(kind):
+        inner = {field.name: field.type for field in kind}
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        inner = {"list.element": kind.value_type}
+    else:
+        return [path]
+    return [leaf for name, type_ in inner.items() for leaf in _leaves(f"{path}.{name}", type_)]
 
 
 def column_bounds(metadata: pq.FileMetaData) -> dict[str, tuple[object, object, int | None]]:

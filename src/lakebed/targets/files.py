@@ -1,4 +1,4 @@
-"""What Parquet footers say: rows, schema and bounds of each file, read in parallel, and what bounds prove."""
+"""What Parquet footers say: rows, schema and bounds of each file, and what bounds prove."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +15,8 @@ from lakebed.model import Bounds, DataFile
 from lakebed.schema.types import fold
 from lakebed.storage import Entry, Storage, is_local
 
-# Footers of a local disk come as fast as they parse; those of an object store wait for the network.
-LOCAL_THREADS = 8
+# Footers of an object store wait for the network. Those of a local disk come as fast as they parse, and parsing holds
+# Python's lock: ten thousand of them take 0.8 s one after the other and 2.2 s in eight threads.
 REMOTE_THREADS = 32
 # Some writers shorten long text in statistics without saying so; 64 bytes is the shortest limit among them.
 UNSHORTENED_BYTES = 63
@@ -44,8 +44,9 @@ def read_footers(
         return ()
     wanted = None if columns is None else {fold(column): column for column in columns}
     reader = _Reader(storage, wanted)
-    threads = LOCAL_THREADS if is_local(files[0].uri) else REMOTE_THREADS
-    with ThreadPoolExecutor(min(threads, len(files))) as pool:
+    if is_local(files[0].uri):
+        return tuple(map(reader.read, files))
+    with ThreadPoolExecutor(min(REMOTE_THREADS, len(files))) as pool:
         return tuple(pool.map(reader.read, files))
 
 
@@ -97,7 +98,7 @@ def _match_bounds(bounds: Bounds | None, value: str, rows: int) -> Match:
 
 
 class _Reader:
-    """Reads footers for several threads; remembers the schemas, of which a dataset has few."""
+    """Reads footers, for several threads too; remembers the schemas, of which a dataset has few."""
 
     def __init__(self, storage: Storage, wanted: Mapping[str, str] | None) -> None:
         self._settings = storage.settings.to_dict()

@@ -14,6 +14,7 @@ import pyarrow as pa
 from lakebed.engines.arrow.checked import Checked, check, unmatched
 from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
 from lakebed.engines.sources import opened
+from lakebed.engines.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels import merge as kernel
 from lakebed.merge_core.result import MergeCounts
@@ -75,7 +76,7 @@ class ArrowSource:
     def write(self, job: MergeJob) -> Merged:
         checked, plan = self._known(), job.plan
         rules = rules_of(job)
-        with failing(plan), ThreadPoolExecutor(THREADS) as pool:
+        with failing(plan), WriteBehind(job.staging.folder) as disk, ThreadPoolExecutor(THREADS) as pool:
             codec = kernel.codec_of(plan.rewrite[0].uri if plan.rewrite else _any(plan.keep), self._settings)
             write = partial(
                 kernel.write_rows, rules=rules, folder=job.staging.folder, settings=self._settings, codec=codec
@@ -86,28 +87,30 @@ class ArrowSource:
                 if not plan.spec.effects.delete_matched:
                     positions = unmatched(checked.table.num_rows, [one.positions for one in self._matched.values()])
                 inserting = pool.submit(write, checked.table, positions, name="inserted")
-            done = list(pool.map(lambda numbered: self._rewrite(job, rules, *numbered), enumerate(plan.packs)))
-            written = [one.written for one in done if one.written is not None]
-            if moved := [one.moved for one in done if one.moved is not None]:
-                written += write(pa.concat_tables(moved), None, name="moved")
+            written: list[WrittenFile] = []
+            moved: list[pa.Table] = []
+            updated = deleted = 0
+            for one in pool.map(lambda numbered: self._rewrite(job, rules, *numbered), enumerate(plan.packs)):
+                updated += one.updated
+                deleted += one.deleted
+                if one.moved is not None:
+                    moved.append(one.moved)
+                if one.written is not None:
+                    written.append(_file(one.written))
+                    disk.add(written[-1])
+            if moved:
+                written += map(_file, write(pa.concat_tables(moved), None, name="moved"))
             arrived = inserting.result() if inserting is not None else []
-            written += arrived
+            written += map(_file, arrived)
         inserted = sum(one.rows for one in arrived)
-        return Merged(
-            tuple(WrittenFile(one.path, one.rows, one.size_bytes, one.partition) for one in written),
-            MergeCounts(
-                inserted,
-                sum(one.updated for one in done),
-                sum(one.deleted for one in done) + sum(file.rows for file in plan.drop),
-            ),
-        )
+        return Merged(tuple(written), MergeCounts(inserted, updated, deleted + sum(file.rows for file in plan.drop)))
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
         rules = kernel.Rules(self._known().table.schema, self._known().table.schema)
         written = kernel.write_rows(
             self._known().table, None, rules, folder=staging.folder, name="source", settings=self._settings
         )
-        return tuple(WrittenFile(one.path, one.rows, one.size_bytes, one.partition) for one in written)
+        return tuple(map(_file, written))
 
     def _rewrite(self, job: MergeJob, rules: kernel.Rules, number: int, pack: tuple[DataFile, ...]) -> kernel.Rewritten:
         return kernel.rewrite(
@@ -138,6 +141,10 @@ def rules_of(job: MergeJob) -> kernel.Rules:
         delete_unmatched=does.delete_unmatched,
         partition_by=job.staging.partition_by,
     )
+
+
+def _file(written: kernel.Written) -> WrittenFile:
+    return WrittenFile(written.path, written.rows, written.size_bytes, written.partition)
 
 
 def target_file(file: DataFile, in_path: Sequence[str]) -> kernel.TargetFile:

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.engines.duckdb import sql
 from lakebed.engines.duckdb.scratch import Scratch
 from lakebed.engines.merge import Merged, MergeJob
+from lakebed.engines.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.merge import codec_of
@@ -61,6 +63,10 @@ class Writer:
     settings: Mapping[str, object]
 
     def write(self) -> Merged:
+        with WriteBehind(self.job.staging.folder) as disk:
+            return self._write(disk)
+
+    def _write(self, disk: WriteBehind) -> Merged:
         plan, ready = self.job.plan, self.ready
         actions = self._pair()
         codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self.settings)
@@ -70,13 +76,15 @@ class Writer:
         for number, pack in enumerate(plan.packs):
             with self.scratch.passing_views():
                 done, leaving = self._rewrite(pack, f"merged-{number:05d}.parquet", codec)
-            left = done.rows if done is not None else 0
+            left = 0
+            if done is not None:
+                disk.add(done)
+                written.append(done)
+                left = done.rows
             if leaving is not None:
                 moved.append(leaving)
                 left += self.scratch.number(f"SELECT count(*) FROM {q(leaving)}")
             deleted += sum(file.rows for file in pack) - left
-            if done is not None:
-                written.append(done)
         for table in moved:
             written += self._partitioned(f"SELECT * FROM {q(table)}", f"moved-{len(written):05d}", codec)
         inserted = 0
@@ -145,7 +153,7 @@ class Writer:
             )
         if not does.update_matched:
             return rows
-        changes = f"SELECT * FROM {self._chosen(f'SELECT DISTINCT {q(ready.number)} FROM {here}')}"
+        changes = f"SELECT * FROM {self._chosen(f'SELECT {q(ready.number)} FROM {here}')}"
         join = "JOIN" if does.delete_unmatched or not ready.native else "LEFT JOIN"
         changed = sql.updated_rows(
             ready.final,
@@ -200,9 +208,12 @@ class Writer:
     def _chosen(self, numbers: str) -> str:
         """The source rows of these numbers as something to select from, each once and in the source's order."""
         ready, number = self.ready, q(self.ready.number)
-        wanted = self.scratch.arrow(f"SELECT {number} FROM ({numbers}) ORDER BY ALL LIMIT {PICKED_ROWS + 1}").column(0)
+        wanted = self.scratch.arrow(f"SELECT {number} FROM ({numbers}) LIMIT {PICKED_ROWS + 1}").column(0)
         if len(wanted) <= PICKED_ROWS:
-            return q(self.scratch.register("picked", ready.rows.take(wanted)))
+            # several rows of the target may match one of the source
+            each = pc.unique(wanted)
+            picked = ready.rows.take(each.take(pc.sort_indices(each)))
+            return q(self.scratch.register("picked", picked))
         # Joined by number: a join by key would push its bounds into the Arrow scan, which compares NaN otherwise.
         return (
             f"(SELECT source.* FROM {q(ready.table)} AS source SEMI JOIN ({numbers}) AS wanted "
