@@ -7,7 +7,7 @@ again `--repeat` times; the fastest run of each counts, since a shared machine o
 one file, case B in all of them. The floor, by DuckDB: read the keys and match them, which tells the affected files;
 write those anew; write the inserts. A second floor is told the affected files beforehand and reads no keys but theirs.
 Modules are imported, connections and sessions open, and the copy of the table on the disk before the clock starts, for
-every contender alike. Peers that are not installed are left out and named.
+every contender alike. Peers run in `.venv-bench`, which `make bench` makes; those that fail are named.
 """
 
 import argparse
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILES = 20
+# A contender that takes this many seconds is not run again: noise does not decide about it.
+ONCE_IS_ENOUGH = 20.0
 CASES = ("A", "B")
 
 
@@ -250,6 +252,8 @@ CONTENDERS: dict[str, Callable[[Run], Timed]] = {
     "fsspeckit duckdb": fsspeckit("duckdb"),
     "pyiceberg upsert": pyiceberg_upsert,
 }
+PEERS = frozenset({"delta-rs", "fsspeckit pyarrow", "fsspeckit duckdb", "pyiceberg upsert"})
+PEERS_PYTHON = Path(__file__).parent.parent / ".venv-bench" / "bin" / "python"
 
 
 def one_run(folder: Path, case: str, name: str) -> None:
@@ -263,7 +267,8 @@ def one_run(folder: Path, case: str, name: str) -> None:
 
 
 def measure(folder: Path, case: str, name: str) -> dict[str, float] | str:
-    command = [sys.executable, __file__, "--child", name, "--case", case, "--folder", str(folder)]
+    python = str(PEERS_PYTHON) if name in PEERS and PEERS_PYTHON.exists() else sys.executable
+    command = [python, __file__, "--child", name, "--case", case, "--folder", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["failed"])[-1]
@@ -312,7 +317,7 @@ def main() -> None:
         for _ in range(given.repeat):
             for case in CASES:
                 for name in names:
-                    if name in missing:
+                    if name in missing or any(run["seconds"] > ONCE_IS_ENOUGH for run in found.get((name, case), ())):
                         continue
                     result = measure(folder, case, name)
                     print(case, name, result, file=sys.stderr, flush=True)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lakebed.config import load_settings
+from lakebed.engines.spark.daemon import without_copies
 from lakebed.engines.spark.session import Session, driver_memory, is_local_master, open_session, require_shared
 from lakebed.engines.spark.shipping import kernels_zip
 from lakebed.errors import ConfigError
@@ -78,6 +79,28 @@ def test_a_local_session_runs_kernels_with_this_python(spark_local: Session) -> 
     assert spark_local.spark.conf.get("spark.sql.session.timeZone") == "UTC"
     # The zip is for workers: in front of the driver's path it would hide the rest of lakebed from child processes.
     assert not [entry for entry in sys.path if "lakebed-kernels" in entry]
+
+
+@pytest.mark.spark
+def test_local_workers_read_no_archives_of_spark_before_a_task(spark_local: Session) -> None:
+    def probe(batches):  # type: ignore[no-untyped-def]
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"entry": sys.path})
+
+    found = spark_local.spark.range(0, 1, 1, 1).mapInArrow(probe, "entry string").toArrow()["entry"].to_pylist()
+    archives = [Path(entry).name for entry in found if Path(entry).is_file()]
+    assert [name for name in archives if not name.startswith("lakebed-kernels-")] == []
+
+
+def test_archives_stay_where_nothing_else_has_pyspark(tmp_path: Path) -> None:
+    package = tmp_path / "site" / "pyspark"
+    package.mkdir(parents=True)
+    archives = [str(package / "python" / "lib" / "pyspark.zip"), str(package / "jars" / "spark-core.jar")]
+    assert without_copies([*archives, "/elsewhere"]) == [*archives, "/elsewhere"]
+    (package / "__init__.py").touch()
+    (tmp_path / "site" / "py4j.py").touch()
+    site = str(tmp_path / "site")
+    assert without_copies([*archives, site, "/other/pyspark.zip"]) == [site, "/other/pyspark.zip"]
 
 
 @pytest.mark.spark

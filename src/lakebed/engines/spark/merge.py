@@ -46,7 +46,9 @@ from lakebed.storage import Storage, StorageSettings, join
 
 # Up to here every worker holds the keys; beyond it rows are shuffled to the files they change.
 BROADCAST_ROWS = 2_000_000
-MATCH_TASKS = 32
+# A task reads the keys of that many rows or more: starting one costs as much as looking a million keys up.
+MATCH_ROWS = 1_048_576
+MATCH_TASKS = 1024
 INSERT_ROWS = 1_000_000
 
 
@@ -98,9 +100,7 @@ class SparkSource:
         staged, index = self._known()
         for file in files:
             require_shared(file.uri, self._session)
-        targets = [target_file(file, in_path) for file in files]
-        width = max(1, -(-len(targets) // MATCH_TASKS))
-        groups = tuple(tuple(targets[start : start + width]) for start in range(0, len(targets), width))
+        groups = tuple(tuple(target_file(file, in_path) for file in group) for group in _groups(files))
         tasks = MatchTasks(staged, _key_schema(staged), groups)
         found = _checked(run_tasks(self._session.spark, tasks, len(groups)), GroupMatches, unified.spec)
         each = [file for group in found for file in group.files]
@@ -294,6 +294,20 @@ def _merged(done: Sequence[PackDone], plan: MergePlan) -> Merged:
             sum(one.deleted for one in done) + sum(file.rows for file in plan.drop),
         ),
     )
+
+
+def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:
+    """The files in the portions that tasks take: of enough rows each, and not too many of them."""
+    enough = max(MATCH_ROWS, sum(file.rows for file in files) // MATCH_TASKS)
+    groups: list[list[DataFile]] = []
+    rows = enough
+    for file in files:
+        if rows >= enough:
+            groups.append([])
+            rows = 0
+        groups[-1].append(file)
+        rows += file.rows
+    return groups
 
 
 def _key_schema(staged: StagedSource) -> pa.Schema:

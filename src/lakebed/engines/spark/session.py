@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakebed.config import Settings
+from lakebed.engines.spark import daemon
 from lakebed.engines.spark.java import find_java
 from lakebed.engines.spark.quiet import JvmLog, starting_quietly
 from lakebed.engines.spark.shipping import ship_kernels
@@ -192,6 +193,7 @@ def _configuration(settings: Settings, *, local: bool) -> dict[str, str]:
         ours |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
+            "spark.python.daemon.module": daemon.__name__,
             # Two hundred partitions are a cluster's default; AQE joins them, and their bookkeeping still costs.
             "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         }
