@@ -8,12 +8,14 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from lakebed.engines.duckdb import write
 from lakebed.engines.duckdb.merge import DuckDBMerge
 from lakebed.engines.merge import MergeEngine
+from lakebed.engines.spark.merge import BROADCAST_ROWS, SparkMerge
+from lakebed.engines.spark.session import Session
 from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.oracle import OracleResult, merge_by_row
 from lakebed.merge_core.result import MergeResult
@@ -161,3 +163,26 @@ def test_duckdb_joins_what_it_does_not_pick(
 @quick
 def test_the_fallback_equals_the_oracle(case: tuple[pa.Table | None, pa.Table, MergeSpec, int]) -> None:
     check(DuckDBMerge(use_merge=False), case)
+
+
+@pytest.mark.spark
+@given(case=cases())
+@settings(quick, max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+def test_spark_equals_the_oracle(spark_local: Session, case: tuple[pa.Table | None, pa.Table, MergeSpec, int]) -> None:
+    check(SparkMerge(spark_local.spark), case)
+
+
+@pytest.mark.full
+@pytest.mark.spark
+@pytest.mark.parametrize("broadcast_rows", [BROADCAST_ROWS, 0])
+@given(case=cases())
+# A failure is reported as it was found: making it smaller would take Spark minutes.
+@settings(quick, max_examples=40, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+def test_a_dataframe_on_spark_equals_the_oracle(
+    spark_local: Session, broadcast_rows: int, case: tuple[pa.Table | None, pa.Table, MergeSpec, int]
+) -> None:
+    existing, incoming, spec, pieces = case
+    frame = spark_local.spark.createDataFrame(incoming)
+    # Spark has types of its own: a time without a zone becomes one in UTC.
+    case = (existing, frame.toArrow(), spec, pieces)
+    check(SparkMerge(spark_local.spark, broadcast_rows=broadcast_rows), case, frame)

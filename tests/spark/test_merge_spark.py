@@ -6,18 +6,20 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.conformance.test_merge_duckdb import IntoDuckDB
 from tests.conformance.test_merge_parquet import IntoParquet
 
 from lakebed.engines.spark.merge import SparkMerge
 from lakebed.engines.spark.session import Session
 from lakebed.merging import merge
 from lakebed.testing.cluster import Server
+from lakebed.testing.merge import MergeConformance
 from lakebed.testing.merge_scenarios import Scenario
 
 pytestmark = pytest.mark.spark
 
 
-class OnSpark(IntoParquet):
+class OnSpark(MergeConformance):
     engine = "spark"
 
     @pytest.fixture(autouse=True)
@@ -28,12 +30,7 @@ class OnSpark(IntoParquet):
         return SparkMerge(self.session.spark)
 
 
-@pytest.mark.full
-class TestTableIntoParquet(OnSpark):
-    """A source that the driver holds; staging it is all that differs."""
-
-
-class TestDataFrameIntoParquet(OnSpark):
+class FromDataFrame(OnSpark):
     def make_source(self, table: pa.Table) -> object:
         return self.session.spark.createDataFrame(table)
 
@@ -44,19 +41,25 @@ class TestDataFrameIntoParquet(OnSpark):
 
 
 @pytest.mark.full
-class TestShuffledIntoParquet(OnSpark):
+class TestTableIntoParquet(OnSpark, IntoParquet):
+    """A source that the driver holds; staging it is all that differs."""
+
+
+class TestDataFrameIntoParquet(FromDataFrame, IntoParquet):
+    pass
+
+
+@pytest.mark.full
+class TestDataFrameIntoDuckDB(FromDataFrame, IntoDuckDB):
+    pass
+
+
+@pytest.mark.full
+class TestShuffledIntoParquet(FromDataFrame, IntoParquet):
     """A source too large for every worker to hold its keys; here every source is."""
 
     def make_engine(self) -> SparkMerge:
         return SparkMerge(self.session.spark, broadcast_rows=0)
-
-    def make_source(self, table: pa.Table) -> object:
-        return self.session.spark.createDataFrame(table)
-
-    def check(self, scenario: Scenario) -> None:
-        if any(pa.types.is_timestamp(field.type) and field.type.unit == "ns" for field in scenario.incoming.schema):
-            pytest.skip("Spark has no nanoseconds")
-        super().check(scenario)
 
 
 def test_a_source_that_no_worker_holds_is_shuffled(spark_local: Session, tmp_path: Path) -> None:

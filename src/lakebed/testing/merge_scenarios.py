@@ -176,6 +176,15 @@ KEYS = (
         count=2,
     ),
     Scenario(
+        "NULL keys are counted before equal rows are dropped",
+        OLD,
+        rows("id v", (None, "x"), (2, "y"), (None, "x"), (2, "y")),
+        strategy="deduplicate",
+        refusal="NULL_KEY_SOURCE",
+        column="id",
+        count=2,
+    ),
+    Scenario(
         "a NULL key in the target is refused",
         rows("id v", (1, "a"), (None, "b")),
         NEW,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeGuard
 
 import pyarrow as pa
@@ -67,15 +68,20 @@ def staged_frame(
 
 
 def _deduplicated(rows: DataFrame, keys: Sequence[str], order_by: Sequence[str]) -> DataFrame:
-    """Of each key the highest rows, equal ones once; rows that tie and differ remain, to be refused."""
+    """Of each key the highest rows, equal ones once; rows that tie and differ remain, to be refused.
+
+    So does every row without a key: the refusal counts them all.
+    """
     names = rows.columns
+    keyless = reduce(lambda left, right: left | right, (F.col(key).isNull() for key in keys))
+    rows = rows.select("*", F.when(keyless, F.monotonically_increasing_id()).alias("keyless"))
     if order_by:
         window = Window.partitionBy(*keys).orderBy(*(F.col(name).desc_nulls_last() for name in order_by))
-        rows = rows.select("*", F.rank().over(window).alias("rank")).where("rank = 1").select(*names)
+        rows = rows.select("*", F.rank().over(window).alias("rank")).where("rank = 1 OR keyless IS NOT NULL")
     # Spark groups by everything but maps, so those are compared by their text.
     texts = {field.name: f"text_{field.name}" for field in rows.schema if _has_map(field.dataType)}
     compared = rows.select("*", *(F.to_json(F.struct(name)).alias(text) for name, text in texts.items()))
-    return compared.dropDuplicates([texts.get(name, name) for name in names]).select(*names)
+    return compared.dropDuplicates([*(texts.get(name, name) for name in names), "keyless"]).select(*names)
 
 
 def _has_map(kind: DataType) -> bool:
