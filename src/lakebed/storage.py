@@ -8,14 +8,14 @@ import configparser
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from functools import lru_cache
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
 import obstore
@@ -74,6 +74,11 @@ class StorageSettings:
     def to_dict(self) -> dict[str, object]:
         """The resolved settings for `kernels.files.filesystem`, where they travel with the job."""
         return {name: value for name, value in asdict(self.resolved()).items() if value not in (None, False)}
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, object]) -> "StorageSettings":
+        """The settings that `to_dict` gave, on the other side of a job."""
+        return cls(**cast(Mapping[str, Any], settings))
 
 
 def _profile(name: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from lakebed.engines.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels import merge as kernel
 from lakebed.merge_core.result import MergeCounts
+from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.arrow import to_arrow_schema
@@ -56,7 +57,7 @@ class ArrowSource:
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
         checked = self._known()
         targets = [target_file(file, in_path) for file in files]
-        with failing(unified):
+        with failing(unified.spec):
             found = dict(
                 zip(
                     (file.uri for file in files),
@@ -76,7 +77,7 @@ class ArrowSource:
     def write(self, job: MergeJob) -> Merged:
         checked, plan = self._known(), job.plan
         rules = rules_of(job)
-        with failing(plan), WriteBehind(job.staging.folder) as disk, ThreadPoolExecutor(THREADS) as pool:
+        with failing(plan.spec), WriteBehind(job.staging.folder) as disk, ThreadPoolExecutor(THREADS) as pool:
             codec = kernel.codec_of(plan.rewrite[0].uri if plan.rewrite else _any(plan.keep), self._settings)
             write = partial(
                 kernel.write_rows, rules=rules, folder=job.staging.folder, settings=self._settings, codec=codec
@@ -152,12 +153,11 @@ def target_file(file: DataFile, in_path: Sequence[str]) -> kernel.TargetFile:
 
 
 @contextmanager
-def failing(context: object) -> Iterator[None]:
-    """Wraps Arrow's own errors; `context` is the plan or the unified merge, whose spec the error names."""
+def failing(spec: MergeSpec) -> Iterator[None]:
+    """Wraps Arrow's own errors, with what was being merged."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        spec = context.spec  # type: ignore[attr-defined]
         raise DatasetMergeError(
             f"PyArrow failed during the merge: {error}",
             kind="ENGINE_FAILED",

@@ -123,7 +123,7 @@ class SparkSource:
                 unmatched(index.rows, []) if plan.spec.effects.delete_matched else unmatched(index.rows, self._matched)
             )
             inserts = [chosen.slice(start, INSERT_ROWS) for start in range(0, len(chosen), INSERT_ROWS)]
-        with failing(plan):
+        with failing(plan.spec):
             codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self._settings)
         tasks = WriteTasks(
             staged,
@@ -141,7 +141,7 @@ class SparkSource:
         """Copies the staged parts, which already are what a target that merges rows wants."""
         staged = self._staged
         assert staged is not None, "check comes before write_source"
-        storage = Storage(StorageSettings(**self._settings))  # type: ignore[arg-type]
+        storage = Storage(StorageSettings.from_dict(self._settings))
         written = []
         for number, uri in enumerate(staged.parts):
             name = f"source-{number:05d}.parquet"
@@ -235,7 +235,7 @@ class FrameSource(SparkSource):
         assert self._staged is not None
         plan, rules = job.plan, rules_of(job)
         require_shared(job.staging.folder, self._session)
-        with failing(plan):
+        with failing(plan.spec):
             codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self._settings)
         changed = [pack for pack in plan.packs if any(plan.matched.get(file.uri) for file in pack)]
         if not (rules.update_matched or rules.delete_matched):
@@ -276,7 +276,7 @@ def _work_folder(session: Session, config: Settings, settings: Mapping[str, obje
         return
     folder = join(config.staging_location, f"merge-{uuid4().hex}")
     require_shared(folder, session)
-    storage = Storage(StorageSettings(**settings))  # type: ignore[arg-type]
+    storage = Storage(StorageSettings.from_dict(settings))
     try:
         yield folder
     finally:
