@@ -298,6 +298,12 @@ def _durable(final: Path) -> Iterator[tuple[FileIO, Callable[[], None]]]:
         partial.unlink(missing_ok=True)
 
 
+def sync_file(path: Path) -> None:
+    """Makes a file's content durable. A disk that is full or failing may tell so only now."""
+    with _translated(str(path)), path.open("rb", buffering=0) as handle:
+        os.fsync(handle.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """Makes renames and removals inside a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

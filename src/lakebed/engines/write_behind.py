@@ -1,11 +1,9 @@
 """Finished files go to the disk while the next ones are made."""
 
-import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 
 from lakebed.model import WrittenFile
-from lakebed.storage import is_local, join, local_path
+from lakebed.storage import is_local, join, local_path, sync_file
 
 
 class WriteBehind:
@@ -32,9 +30,4 @@ class WriteBehind:
         """Takes a file that its writer has closed. Object stores keep what they have acknowledged."""
         uri = join(self._folder, file.path)
         if is_local(uri):
-            self._syncing.append(self._thread.submit(_sync, local_path(uri)))
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb", buffering=0) as handle:
-        os.fsync(handle.fileno())
+            self._syncing.append(self._thread.submit(sync_file, local_path(uri)))

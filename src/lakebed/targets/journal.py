@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 from lakebed.errors import AlreadyExists, Changed, ConcurrentModification, NotFound, TargetError
-from lakebed.storage import Entry, Storage, is_local, join, local_path, sync_folder
+from lakebed.storage import Entry, Storage, is_local, join, local_path, sync_file, sync_folder
 from lakebed.targets.lock import WAIT_SECONDS, exclusive
 from lakebed.targets.staging import StagingArea
 
@@ -348,13 +348,10 @@ class Journal:
 
 def _sync_and_sum(path: Path) -> tuple[int, str]:
     """Makes a file durable and returns its size and CRC-32, which is enough to tell a torn file from a whole one."""
+    sync_file(path)
     size, checksum = 0, 0
-    try:
-        with path.open("rb", buffering=0) as handle:
-            os.fsync(handle.fileno())
-            while chunk := handle.read(CHUNK_BYTES):
-                size += len(chunk)
-                checksum = crc32(chunk, checksum)
-    except FileNotFoundError:
-        raise NotFound(f"there is nothing at {path}", uri=str(path)) from None
+    with path.open("rb", buffering=0) as handle:
+        while chunk := handle.read(CHUNK_BYTES):
+            size += len(chunk)
+            checksum = crc32(chunk, checksum)
     return size, f"crc32:{checksum:08x}"
