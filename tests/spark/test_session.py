@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from lakebed.config import load_settings
+from lakebed.engines.spark import daemon
 from lakebed.engines.spark.daemon import without_copies
 from lakebed.engines.spark.session import Session, driver_memory, is_local_master, open_session, require_shared
 from lakebed.engines.spark.shipping import kernels_zip
@@ -90,6 +92,15 @@ def test_local_workers_read_no_archives_of_spark_before_a_task(spark_local: Sess
     found = spark_local.spark.range(0, 1, 1, 1).mapInArrow(probe, "entry string").toArrow()["entry"].to_pylist()
     archives = [Path(entry).name for entry in found if Path(entry).is_file()]
     assert [name for name in archives if not name.startswith("lakebed-kernels-")] == []
+
+
+def test_the_daemon_is_left_alone_where_lakebed_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    assert daemon.startable()
+    monkeypatch.setattr(daemon, "distribution", missing)
+    assert not daemon.startable()
 
 
 def test_archives_stay_where_nothing_else_has_pyspark(tmp_path: Path) -> None:

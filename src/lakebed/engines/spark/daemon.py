@@ -8,9 +8,19 @@ that pip installed, in which they lie, holds all that they do. The JVM starts `p
 import sys
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 _ARCHIVES = (".zip", ".jar")
+
+
+def startable() -> bool:
+    """Whether a Python that the JVM starts finds this module: it is installed, and not only on this process's path."""
+    try:
+        distribution("lakebed")
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def without_copies(path: Sequence[str]) -> list[str]:

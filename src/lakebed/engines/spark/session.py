@@ -193,10 +193,11 @@ def _configuration(settings: Settings, *, local: bool) -> dict[str, str]:
         ours |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
-            "spark.python.daemon.module": daemon.__name__,
             # Two hundred partitions are a cluster's default; AQE joins them, and their bookkeeping still costs.
             "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         }
+        if daemon.startable():
+            ours["spark.python.daemon.module"] = daemon.__name__
     return {**ours, **settings.spark.conf}
 
 
