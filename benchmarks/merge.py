@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 FILES = 20
@@ -79,7 +80,7 @@ class Run:
         os.sync()
         return self.table
 
-    def source(self) -> object:
+    def source(self) -> "pa.Table":
         import pyarrow.parquet as pq
 
         return pq.read_table(self.source_path)
@@ -111,7 +112,7 @@ def floor(*, told: bool) -> Callable[[Run], Timed]:
                 assert sorted(name for name, _ in matched) == affected
             for number, file in enumerate(affected):
                 connection.execute(f"COPY (SELECT * FROM read_parquet('{file}')) TO '{run.out}/{number}.parquet'")
-            limit = len(source) // 2  # type: ignore[arg-type]
+            limit = source.num_rows // 2
             connection.execute(f"COPY (SELECT * FROM source LIMIT {limit}) TO '{run.out}/inserts.parquet'")
 
         return work

@@ -36,8 +36,8 @@ def test_no_full_collection_runs_in_the_middle_of_a_script(collected: list[int])
     assert len(result.statements) == 2999
 
 
-def test_the_same_script_outside_of_an_analysis_would_be_collected_in_full(collected: list[int]) -> None:
-    """The test above can fail: as many objects made without the guard do bring a full collection."""
+def test_as_many_objects_without_the_guard_bring_a_full_collection(collected: list[int]) -> None:
+    """So the test above can fail."""
     kept = [[number] for number in range(200_000)]
     assert 2 in collected
     assert len(kept) == 200_000

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def test_a_local_session_runs_kernels_with_this_python(spark_local: Session) -> 
 
 @pytest.mark.spark
 def test_local_workers_read_no_archives_of_spark_before_a_task(spark_local: Session) -> None:
-    def probe(batches):  # type: ignore[no-untyped-def]
+    def probe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             yield pa.RecordBatch.from_pydict({"entry": sys.path})
 

@@ -97,12 +97,12 @@ class ArrowSource:
                 if one.moved is not None:
                     moved.append(one.moved)
                 if one.written is not None:
-                    written.append(_file(one.written))
+                    written.append(written_file(one.written))
                     disk.add(written[-1])
             if moved:
-                written += map(_file, write(pa.concat_tables(moved), None, name="moved"))
+                written += map(written_file, write(pa.concat_tables(moved), None, name="moved"))
             arrived = inserting.result() if inserting is not None else []
-            written += map(_file, arrived)
+            written += map(written_file, arrived)
         inserted = sum(one.rows for one in arrived)
         return Merged(tuple(written), MergeCounts(inserted, updated, deleted + sum(file.rows for file in plan.drop)))
 
@@ -111,7 +111,7 @@ class ArrowSource:
         written = kernel.write_rows(
             self._known().table, None, rules, folder=staging.folder, name="source", settings=self._settings
         )
-        return tuple(map(_file, written))
+        return tuple(map(written_file, written))
 
     def _rewrite(self, job: MergeJob, rules: kernel.Rules, number: int, pack: tuple[DataFile, ...]) -> kernel.Rewritten:
         return kernel.rewrite(
@@ -144,7 +144,8 @@ def rules_of(job: MergeJob) -> kernel.Rules:
     )
 
 
-def _file(written: kernel.Written) -> WrittenFile:
+def written_file(written: kernel.Written) -> WrittenFile:
+    """A new file as targets know it."""
     return WrittenFile(written.path, written.rows, written.size_bytes, written.partition)
 
 

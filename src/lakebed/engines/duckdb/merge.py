@@ -21,6 +21,7 @@ from lakebed.engines.duckdb.version import choose_merge, require_flag
 from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
 from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
 from lakebed.engines.sources import opened
+from lakebed.engines.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError, UnsupportedType
 from lakebed.kernels.keys import counting
 from lakebed.merge_core import refusals
@@ -87,7 +88,7 @@ class DuckDBSource:
             rows = checked.table.append_column(number, counting(checked.table.num_rows))
             table = scratch.register("source", rows)
             keys = scratch.table("keys", f"SELECT {sql.as_scratch_keys(spec.keys)}, {q(number)} FROM {q(table)}")
-        self._ready = Ready(unified, rows, table, keys, number, native, checked.table.schema)
+        self._ready = Ready(unified, rows, table, keys, number, native)
         return CheckedSource(checked.table.num_rows, checked.keys)
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
@@ -110,9 +111,9 @@ class DuckDBSource:
         if self._arrow is not None:
             return self._arrow.write(job)
         self._reach([job.staging.folder])
-        with failing(job.plan.spec, job.plan.rewrite):
+        with failing(job.plan.spec, job.plan.rewrite), WriteBehind(job.staging.folder) as disk:
             matched = self._matched or self._no_matches()
-            return Writer(job, self._known(), matched, self._scratch, self._settings).write()
+            return Writer(job, self._known(), matched, self._scratch, self._settings).write(disk)
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
         if self._arrow is not None:

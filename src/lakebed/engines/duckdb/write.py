@@ -37,7 +37,11 @@ class Ready:
     keys: str
     number: str
     native: bool
-    schema: pa.Schema
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The source's own columns, without their number."""
+        return self.rows.drop_columns([self.number]).schema
 
     @property
     def spec(self) -> MergeSpec:
@@ -62,11 +66,7 @@ class Writer:
     scratch: Scratch
     settings: Mapping[str, object]
 
-    def write(self) -> Merged:
-        with WriteBehind(self.job.staging.folder) as disk:
-            return self._write(disk)
-
-    def _write(self, disk: WriteBehind) -> Merged:
+    def write(self, disk: WriteBehind) -> Merged:
         plan, ready = self.job.plan, self.ready
         actions = self._pair()
         codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self.settings)

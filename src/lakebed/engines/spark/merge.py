@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakebed.config import Settings, load_settings
 from lakebed.engines.arrow.checked import check as check_table
 from lakebed.engines.arrow.checked import unmatched
-from lakebed.engines.arrow.merge import failing, rules_of, target_file
+from lakebed.engines.arrow.merge import failing, rules_of, target_file, written_file
 from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
 from lakebed.engines.sources import opened
 from lakebed.engines.spark.frame_source import is_dataframe, schema_of, staged_frame
@@ -285,9 +285,7 @@ def _work_folder(session: Session, config: Settings, settings: Mapping[str, obje
 
 def _merged(done: Sequence[PackDone], plan: MergePlan) -> Merged:
     return Merged(
-        tuple(
-            WrittenFile(file.path, file.rows, file.size_bytes, file.partition) for one in done for file in one.written
-        ),
+        tuple(written_file(file) for one in done for file in one.written),
         MergeCounts(
             sum(one.inserted for one in done),
             sum(one.updated for one in done),
