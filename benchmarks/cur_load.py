@@ -29,7 +29,7 @@ def names(count: int) -> list[tuple[str, str, str]]:
 def job(files: list[Path], out: Path, count: int):  # type: ignore[no-untyped-def]
     import pyarrow as pa
 
-    from lakebed.engines.base import ConvertJob
+    from lakebed.engines.protocols.load import ConvertJob
     from lakebed.model import SourceFile, Staging
     from lakebed.schema.types import Column, Schema, Text
 
@@ -112,7 +112,7 @@ def lakebed_duckdb(files: list[Path], out: Path, count: int) -> Measured:
     from lakebed.schema.evolve import Policy, plan_evolution
     from lakebed.schema.types import Column, Decimal, Schema, Text, Timestamp
     from lakebed.targets.base import Change
-    from lakebed.targets.duckdb import DuckDBTarget
+    from lakebed.targets.duckdb.target import DuckDBTarget
 
     types = {"text": Text(), "decimal": Decimal(38, 18), "timestamp": Timestamp()}
     incoming = Schema.of(Column(name, types[kind], original=header) for header, name, kind in names(count))

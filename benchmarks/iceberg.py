@@ -22,18 +22,18 @@ from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from inputs.cur import columns as cur_columns
 from inputs.cur import make
 from lakebed.engines.arrow.engine import ArrowEngine
-from lakebed.engines.base import ConvertJob
-from lakebed.merging import merge
+from lakebed.engines.protocols.load import ConvertJob
 from lakebed.model import DELIVERY, PERIOD, RESERVED_COLUMNS, Slice, SourceFile, WrittenFile
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import Policy, plan_evolution
 from lakebed.schema.names import normalize_column_name
 from lakebed.schema.types import Column, DataType, Decimal, Schema, Text, Timestamp
 from lakebed.storage import join, local_path
+from lakebed.table.merge import merge
 from lakebed.targets.base import Change, Target
-from lakebed.targets.iceberg import IcebergTarget
-from lakebed.targets.iceberg_catalog import CatalogSettings
-from lakebed.targets.parquet import ParquetTarget
+from lakebed.targets.iceberg.catalog import CatalogSettings
+from lakebed.targets.iceberg.target import IcebergTarget
+from lakebed.targets.parquet.target import ParquetTarget
 
 SLICE = Slice("111122223333", "bench", "2026-10")
 KINDS: dict[str, DataType] = {"text": Text(), "decimal": Decimal(38, 18), "timestamp": Timestamp("us")}

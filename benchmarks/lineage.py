@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from sqlglot import MappingSchema  # noqa: E402 - the repository has to be on the path first
 from sqlglot.lineage import lineage as sqlglot_lineage  # noqa: E402
-from tests.lineage.tpc_workload import workload  # noqa: E402
+from tests.support.tpc_workload import workload  # noqa: E402
 
 import lakebed  # noqa: E402
 

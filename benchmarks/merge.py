@@ -122,9 +122,9 @@ def floor(*, told: bool) -> Callable[[Run], Timed]:
 
 def ours(engine: str) -> Callable[[Run], Timed]:
     def prepare(run: Run) -> Timed:
-        import lakebed.targets.parquet  # noqa: F401 - opened by its address, so imported before the clock starts
+        import lakebed.targets.parquet.target  # noqa: F401 - opened by its address, so imported before the clock starts
         from lakebed.engines.duckdb.merge import DuckDBMerge
-        from lakebed.merging import choose_engine, merge
+        from lakebed.table.merge import choose_engine, merge
 
         table, source = run.fresh_copy(), run.source()
         if engine == "spark":
@@ -281,7 +281,7 @@ def plan_time(files: int = 10_000) -> float:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from lakebed.merging import merge
+    from lakebed.table.merge import merge
 
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent, "many")

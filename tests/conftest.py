@@ -1,14 +1,18 @@
 """Fixtures that tests of several folders share."""
 
+import subprocess
+import sys
+import sysconfig
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from tests.support import spark_cluster as cluster
+from tests.support.s3_server import S3Server
+from tests.support.s3_server import s3_server as start_s3_server
 
 from lakebed.config import load_settings
 from lakebed.engines.spark.session import Session, open_session
-from lakebed.testing import cluster
-from lakebed.testing.server import S3Server
-from lakebed.testing.server import s3_server as start_s3_server
 
 
 @pytest.fixture(scope="session")
@@ -43,3 +47,16 @@ def spark_connect() -> Iterator[cluster.Server]:
     """A Spark Connect server; clients run in processes of their own (`spark_connect.run`)."""
     with cluster.connect_server() as server:
         yield server
+
+
+@pytest.fixture
+def pyarrow_only(tmp_path: Path) -> Path:
+    """A Python environment in which pyarrow is the only package."""
+    folder = tmp_path / "worker"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    [packages] = folder.glob("lib/python*/site-packages")
+    for name in ("pyarrow", "pyarrow.libs"):
+        installed = Path(sysconfig.get_paths()["platlib"]) / name
+        if installed.exists():
+            (packages / name).symlink_to(installed)
+    return folder / "bin" / "python"

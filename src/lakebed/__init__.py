@@ -10,14 +10,14 @@ __version__ = "0.1.0"
 
 # public name -> the module that holds it
 _PUBLIC = {
-    "RunReport": "lakebed.reports",
+    "RunReport": "lakebed.pipeline.reports",
     "analyze": "lakebed.lineage",
-    "evolve": "lakebed.evolving",
-    "read": "lakebed.reading",
-    "plan": "lakebed.pipeline",
-    "run": "lakebed.pipeline",
+    "evolve": "lakebed.table.evolve",
+    "read": "lakebed.table.read",
+    "plan": "lakebed.pipeline.run",
+    "run": "lakebed.pipeline.run",
     "MergeResult": "lakebed.merge_core.result",
-    "merge": "lakebed.merging",
+    "merge": "lakebed.table.merge",
     "LakebedError": "lakebed.errors",
     "DatasetMergeError": "lakebed.errors",
 }

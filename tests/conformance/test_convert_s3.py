@@ -6,9 +6,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.s3_server import S3Server
 
 from lakebed.engines.arrow.engine import ArrowEngine
-from lakebed.engines.base import ConvertJob, FileDone
+from lakebed.engines.protocols.load import ConvertJob, FileDone
 from lakebed.engines.spark.engine import SparkEngine
 from lakebed.engines.spark.session import Session
 from lakebed.errors import BadValue, NotFound
@@ -16,7 +17,6 @@ from lakebed.kernels.files import filesystem
 from lakebed.model import DataFile, SourceFile, Staging
 from lakebed.schema.types import Column, Schema, Text
 from lakebed.storage import Storage, join
-from lakebed.testing.server import S3Server
 
 TABLE = pa.schema([("id", pa.string()), ("cost", pa.decimal128(38, 18))])
 

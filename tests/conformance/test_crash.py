@@ -6,16 +6,16 @@ import sys
 from pathlib import Path
 
 import duckdb
-import dying
 import polars
 import pyarrow.dataset as pads
 import pytest
+from tests.support import SUPPORT, dying
 
 from lakebed.model import DELIVERY
 from lakebed.targets.base import Target
 from lakebed.testing.target import contents
 
-PROGRAM = str(Path(__file__).with_name("dying.py"))
+PROGRAM = str(SUPPORT / "dying.py")
 
 
 def run(*arguments: str) -> None:

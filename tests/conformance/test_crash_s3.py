@@ -5,26 +5,25 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
-import dying
 import pytest
+from tests.support import ROOT
+from tests.support.s3_server import S3Server
 
 from lakebed.errors import TargetLocked
 from lakebed.model import DELIVERY
 from lakebed.storage import Storage, StorageSettings
-from lakebed.targets import lock
-from lakebed.targets.parquet import ParquetTarget
-from lakebed.testing.server import S3Server
+from lakebed.targets.parquet import lock
+from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.target import OCTOBER, Loader, contents, rows
 
 pytestmark = pytest.mark.server
 
 PROGRAM = """
 import json, os, sys
-import dying
+from tests.support import dying
 from lakebed.storage import Storage, StorageSettings
-from lakebed.targets.parquet import ParquetTarget
+from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.target import OCTOBER, Loader, rows
 settings = StorageSettings(**json.loads(os.environ["SETTINGS"]))
 place, name = sys.argv[1:]
@@ -40,7 +39,7 @@ def die_at(name: str, place: str, settings: StorageSettings) -> None:
     environment = {
         **os.environ,
         "SETTINGS": json.dumps(settings.to_dict()),
-        "PYTHONPATH": str(Path(dying.__file__).parent),
+        "PYTHONPATH": str(ROOT),
     }
     done = subprocess.run([sys.executable, "-c", PROGRAM, place, name], env=environment, timeout=120, check=False)
     assert done.returncode == -9

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from tests.support import SUPPORT
 
-from lakebed.sample import SampleSpec, make_sample
+from lakebed.samples import SampleSpec, make_sample
 
-PROGRAM = str(Path(__file__).with_name("dying_run.py"))
+PROGRAM = str(SUPPORT / "dying_run.py")
 SPEC = SampleSpec(months=2, rows=24, columns=63, files=2)
 
 

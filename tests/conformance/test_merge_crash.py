@@ -7,20 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
-import merging_dies
 import polars
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pytest
+from tests.support import SUPPORT, merging_dies
 
 from lakebed.engines.arrow.merge import ArrowMerge
 from lakebed.engines.spark.session import Session
 from lakebed.errors import ConcurrentModification, DatasetMergeError
-from lakebed.merging import merge
+from lakebed.table.merge import merge
 from lakebed.targets.base import Change, Commit, TableState
-from lakebed.targets.parquet import ParquetTarget
+from lakebed.targets.parquet.target import ParquetTarget
 
-PROGRAM = str(Path(__file__).with_name("merging_dies.py"))
+PROGRAM = str(SUPPORT / "merging_dies.py")
 
 
 def run(*arguments: str) -> str:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lakebed.targets.base import Target
-from lakebed.targets.duckdb import DuckDBTarget
+from lakebed.targets.duckdb.target import DuckDBTarget
 from lakebed.testing.merge import MergeConformance
 
 

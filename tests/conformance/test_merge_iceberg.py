@@ -6,16 +6,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.unit.iceberg_tables import load, open_table, plan, rows_of, write
+from tests.support.iceberg_tables import load, open_table, plan, rows_of, write
+from tests.support.s3_server import S3Server
+from tests.support.strangers import attach_rest, duckdb_with_iceberg
 
-from lakebed.merging import merge
 from lakebed.schema.arrow import from_arrow_schema
+from lakebed.table.merge import merge
 from lakebed.targets.base import Change, Target
-from lakebed.targets.iceberg import IcebergTarget
-from lakebed.targets.iceberg_catalog import CatalogSettings
+from lakebed.targets.iceberg.catalog import CatalogSettings
+from lakebed.targets.iceberg.target import IcebergTarget
 from lakebed.testing.merge import MergeConformance
-from lakebed.testing.server import S3Server
-from lakebed.testing.strangers import attach_rest, duckdb_with_iceberg
 
 
 def fill(target: IcebergTarget, rows: pa.Table, partition_by: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ import duckdb, pyarrow as pa
 from lakebed.datasets import DatasetMergeError, DuckDBDatasetIO
 from lakebed.merge_core.oracle import merge_by_row
 from lakebed.merge_core.spec import STRATEGIES, MergeSpec
-from lakebed.targets.parquet import ParquetTarget
+from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.rows import difference
 
 lines = []

@@ -12,7 +12,7 @@ import pytest
 
 from lakebed.engines.duckdb.merge import DuckDBMerge
 from lakebed.targets.base import Target
-from lakebed.targets.parquet import ParquetTarget
+from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.merge import MergeConformance
 
 

@@ -2,12 +2,12 @@
 
 import pyarrow as pa
 import pytest
+from tests.support.s3_server import S3Server
 
-from lakebed.merging import merge
 from lakebed.storage import Storage, join
-from lakebed.targets.parquet import ParquetTarget
+from lakebed.table.merge import merge
+from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.rows import difference, rows
-from lakebed.testing.server import S3Server
 
 pytestmark = pytest.mark.server
 

@@ -5,11 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import dying
 import pytest
+from tests.support import dying
 
 import lakebed
-from lakebed.sample import SampleSpec, make_sample
+from lakebed.samples import SampleSpec, make_sample
 from lakebed.testing.target import contents
 
 SPEC = SampleSpec(months=1, rows=10, columns=63, files=1, restate=False)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import BadRequestError
-from tests.unit.iceberg_tables import NOVEMBER, OCTOBER, load, open_table, rows_of
+from tests.support.iceberg_tables import NOVEMBER, OCTOBER, load, open_table, rows_of
+from tests.support.s3_tables import S3Tables, s3_tables
 
 from lakebed.datasets import evolve_s3_tables_schema
 from lakebed.errors import ColumnDropRefused, ConcurrentModification
-from lakebed.testing.s3_tables import S3Tables, s3_tables
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_a_catalog_that_cannot_stage_a_creation_gets_an_empty_table_first(
 def test_two_that_make_an_empty_table_do_not_both_load_the_slice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.unit.test_iceberg_target import stage_rows
+    from tests.targets.iceberg.test_target import stage_rows
 
     first, second = open_table(tmp_path), open_table(tmp_path)
 

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.support.s3_server import S3Server
 
 from lakebed.errors import Changed
-from lakebed.sample import SampleSpec, SampleTruth, make_sample
+from lakebed.samples import SampleSpec, SampleTruth, make_sample
 from lakebed.source.discover import DiscoverFilters, discover
 from lakebed.source.header import with_columns
 from lakebed.source.stage import StagedFile, recheck, stage, sweep_staged
 from lakebed.storage import Storage, join
-from lakebed.testing.server import S3Server
 
 pytestmark = pytest.mark.server
 

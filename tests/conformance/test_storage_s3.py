@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pyarrow.fs as pafs
 import pytest
+from tests.support.s3_server import S3Server
 
 from lakebed.errors import AlreadyExists, Changed, NotFound, StorageError
 from lakebed.kernels.files import filesystem
 from lakebed.storage import Storage, StorageSettings, join
-from lakebed.testing.server import S3Server
 
 pytestmark = pytest.mark.server
 

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
+from tests.support.s3_server import S3Server
 
 from lakebed.model import PERIOD
 from lakebed.storage import Storage
 from lakebed.targets.address import open_target
-from lakebed.targets.duckdb import DuckDBTarget
-from lakebed.targets.parquet import ParquetTarget
-from lakebed.testing.server import S3Server
+from lakebed.targets.duckdb.target import DuckDBTarget
+from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.target import OCTOBER, Loader, OpenTable, TargetSuite, contents, rows
 
 

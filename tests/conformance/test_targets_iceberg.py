@@ -4,11 +4,11 @@ import itertools
 from pathlib import Path
 
 import pytest
+from tests.support.s3_server import S3Server
 
 from lakebed.model import PERIOD
-from lakebed.targets.iceberg import IcebergTarget
-from lakebed.targets.iceberg_catalog import CatalogSettings
-from lakebed.testing.server import S3Server
+from lakebed.targets.iceberg.catalog import CatalogSettings
+from lakebed.targets.iceberg.target import IcebergTarget
 from lakebed.testing.target import OpenTable, TargetSuite
 
 _names = itertools.count(1)

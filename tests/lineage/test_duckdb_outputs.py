@@ -2,9 +2,9 @@
 
 import duckdb
 import pytest
-from tests.lineage.sql_grammar import DDL, TABLES, Grammar
-from tests.lineage.tpc_workload import connection as tpc_connection
-from tests.lineage.tpc_workload import workload
+from tests.support.sql_grammar import DDL, TABLES, Grammar
+from tests.support.tpc_workload import connection as tpc_connection
+from tests.support.tpc_workload import workload
 
 import lakebed
 from lakebed.lineage.model import VALUE_ROLES

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 import sqlglot
 from pyspark.sql import SparkSession
-from tests.lineage.spark_plan import plan_lineage
-from tests.lineage.tpc_workload import workload
+from tests.support.spark_plan import plan_lineage
+from tests.support.tpc_workload import workload
 
 import lakebed
 from lakebed.engines.spark.session import Session

@@ -12,12 +12,18 @@ from hypothesis import strategies as st
 from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.schema import promote
 from pyiceberg.types import DecimalType, IcebergType
-from schema_strategies import NAMES, UNITS, decimals, scalars, schemas, simple_schemas, types
+from tests.support.schema_strategies import NAMES, UNITS, decimals, scalars, schemas, simple_schemas, types
 
+from lakebed.datasets.column_lists import (
+    detect_schema_changes,
+    insert_clause,
+    refreshed_columns,
+    select_clause,
+    select_columns,
+)
 from lakebed.errors import SchemaIncompatible
 from lakebed.schema import duckdb, iceberg, spark
 from lakebed.schema.arrow import to_arrow
-from lakebed.schema.diff import detect_schema_changes, insert_clause, refreshed_columns, select_clause, select_columns
 from lakebed.schema.evolve import (
     AddColumn,
     EvolutionPlan,

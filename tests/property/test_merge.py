@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from lakebed.engines.duckdb import write
 from lakebed.engines.duckdb.merge import DuckDBMerge
-from lakebed.engines.merge import MergeEngine
+from lakebed.engines.protocols.merge import MergeEngine
 from lakebed.engines.spark.merge import BROADCAST_ROWS, SparkMerge
 from lakebed.engines.spark.session import Session
 from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.oracle import OracleResult, merge_by_row
 from lakebed.merge_core.result import MergeResult
 from lakebed.merge_core.spec import STRATEGIES, MergeSpec
-from lakebed.merging import merge
-from lakebed.targets.parquet import ParquetTarget
+from lakebed.table.merge import merge
+from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.rows import difference
 
 # type -> a value for each small number, so that keys of both sides meet; the types of one row widen into each other

@@ -13,8 +13,8 @@ from lakebed.schema.types import Column, DataType, Integer, Text
 from lakebed.schema.types import Decimal as DecimalType
 from lakebed.storage import StorageSettings
 from lakebed.targets.base import Target
-from lakebed.targets.duckdb import DuckDBTarget
-from lakebed.targets.parquet import ParquetTarget
+from lakebed.targets.duckdb.target import DuckDBTarget
+from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.target import BASE, Loader, contents
 
 EXTRA: tuple[tuple[str, DataType, object], ...] = (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from pyiceberg.schema import Schema as IcebergSchema
 from pyspark.sql.types import StructType
-from schema_strategies import schemas, types
+from tests.support.schema_strategies import schemas, types
 
 from lakebed.errors import UnsupportedType
 from lakebed.schema import arrow, iceberg, spark

@@ -21,15 +21,15 @@ from lakebed.engines.spark.session import open_session
 from lakebed.errors import ConfigError, LakebedError
 from lakebed.lineage import analyze
 from lakebed.lineage.imports import load_schema
-from lakebed.merging import merge
-from lakebed.pipeline import plan, run
-from lakebed.reading import read
-from lakebed.reconciling import reconcile
-from lakebed.reports import RunReport
-from lakebed.sample import SampleSpec, make_sample
-from lakebed.sample.charges import ACCOUNTS
+from lakebed.pipeline.reconcile import reconcile
+from lakebed.pipeline.reports import RunReport
+from lakebed.pipeline.run import plan, run
+from lakebed.samples import SampleSpec, make_sample
+from lakebed.samples.charges import ACCOUNTS
 from lakebed.schema.duckdb import quote_literal
-from lakebed.targets.iceberg import IcebergTarget
+from lakebed.table.merge import merge
+from lakebed.table.read import read
+from lakebed.targets.iceberg.target import IcebergTarget
 from lakebed.workspace import Workspace
 
 TABLE = "sample_report"

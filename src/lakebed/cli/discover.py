@@ -5,7 +5,7 @@ from rich.table import Table as RichTable
 from lakebed.cli import options
 from lakebed.cli.frame import Json, Workdir, escape, print_table, reporting, show, warn
 from lakebed.model import Delivery
-from lakebed.pipeline import warnings_of
+from lakebed.pipeline.run import warnings_of
 from lakebed.source.discover import Discovered, DiscoverFilters
 from lakebed.source.discover import discover as discover_source
 from lakebed.workspace import Workspace

@@ -45,8 +45,8 @@ def doctor(
 
 
 def _print_spark_conf(settings: Settings, *, as_json: bool) -> None:
-    from lakebed.targets.iceberg_catalog import DEFAULT_CATALOG, CatalogSettings
-    from lakebed.targets.iceberg_spark_conf import spark_conf
+    from lakebed.targets.iceberg.catalog import DEFAULT_CATALOG, CatalogSettings
+    from lakebed.targets.iceberg.spark_conf import spark_conf
 
     catalog = CatalogSettings.for_workdir(
         settings.workdir_path,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
-from lakebed.evolving import evolve as evolve_table
+from lakebed.table.evolve import evolve as evolve_table
 
 
 def evolve(

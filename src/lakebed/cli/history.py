@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
-from lakebed.housekeeping import History
-from lakebed.housekeeping import history as table_history
 from lakebed.state.records import SchemaChangeRecord
+from lakebed.table.history import History
+from lakebed.table.history import history as table_history
 from lakebed.targets.snapshots import SnapshotRecord
 
 SHOWN = 4

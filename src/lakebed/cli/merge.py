@@ -7,7 +7,7 @@ import typer
 
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
 from lakebed.merge_core.result import MergeResult
-from lakebed.merging import merge as merge_rows
+from lakebed.table.merge import merge as merge_rows
 
 
 class Strategy(StrEnum):

@@ -2,8 +2,8 @@
 
 from lakebed.cli import options
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show, warn
-from lakebed.pipeline import plan as plan_pipeline
-from lakebed.planning import PlannedDelivery, PlanReport
+from lakebed.pipeline.plan import PlannedDelivery, PlanReport
+from lakebed.pipeline.run import plan as plan_pipeline
 
 
 def plan(

@@ -13,10 +13,10 @@ from rich.progress import (
 from rich.table import Column
 
 from lakebed.cli.frame import ERR, escape, warn
-from lakebed.engines.base import FileDone
+from lakebed.engines.protocols.load import FileDone
 from lakebed.model import Delivery
-from lakebed.observer import Observer
-from lakebed.reports import DeliveryReport
+from lakebed.pipeline.progress import Observer
+from lakebed.pipeline.reports import DeliveryReport
 
 LONGEST_NAME = 16
 

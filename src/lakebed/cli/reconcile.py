@@ -7,9 +7,9 @@ from rich.table import Table as RichTable
 
 from lakebed.cli import options
 from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, print_table, reporting, show
-from lakebed.reconciling import ReconciledLoad, ReconcileReport
-from lakebed.reconciling import reconcile as reconcile_loads
-from lakebed.reports import Reconciliation
+from lakebed.pipeline.reconcile import ReconciledLoad, ReconcileReport
+from lakebed.pipeline.reconcile import reconcile as reconcile_loads
+from lakebed.pipeline.reports import Reconciliation
 
 
 def reconcile(

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
-from lakebed.housekeeping import rollback as roll_back
+from lakebed.table.history import rollback as roll_back
 
 
 def rollback(

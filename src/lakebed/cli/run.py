@@ -6,8 +6,8 @@ from rich.table import Table as RichTable
 from lakebed.cli import options
 from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, print_table, reporting, show
 from lakebed.cli.progress import ProgressBars
-from lakebed.pipeline import run as run_pipeline
-from lakebed.reports import RunReport
+from lakebed.pipeline.reports import RunReport
+from lakebed.pipeline.run import run as run_pipeline
 
 
 def run(

@@ -8,8 +8,8 @@ import typer
 from rich.table import Table
 
 from lakebed.cli.frame import OUT, Json, reporting, show
-from lakebed.sample import SampleSpec, SampleTruth, make_sample
-from lakebed.sample.truth import TRUTH_FILE
+from lakebed.samples import SampleSpec, SampleTruth, make_sample
+from lakebed.samples.truth import TRUTH_FILE
 
 
 class Kind(StrEnum):

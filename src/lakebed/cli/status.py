@@ -7,7 +7,7 @@ import typer
 from rich.table import Table as RichTable
 
 from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, show
-from lakebed.holding import what_it_says
+from lakebed.state.rebuild import describe_table
 from lakebed.state.records import DeliveryRecord, LoadRecord
 from lakebed.workspace import Workspace
 
@@ -39,7 +39,7 @@ def status(
         if rebuild is not None:
             target = workspace.target(rebuild)
             with workspace.ledger() as ledger:
-                ledger.rebuild([what_it_says(target, target.state())])
+                ledger.rebuild([describe_table(target, target.state())])
         with workspace.ledger_for_reading() as ledger:
             known = Status(ledger.deliveries(), ledger.loads())
     show(known, as_json=as_json, render=lambda: _render(known))

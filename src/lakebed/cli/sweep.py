@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
-from lakebed.housekeeping import Swept
-from lakebed.housekeeping import sweep as sweep_up
+from lakebed.table.sweep import Swept
+from lakebed.table.sweep import sweep as sweep_up
 
 
 def sweep(

@@ -10,8 +10,8 @@ from functools import partial
 from typing import NamedTuple
 
 from lakebed.errors import LineageError
+from lakebed.lineage.case_rules import name_rules
 from lakebed.lineage.dialects import Dialect
-from lakebed.lineage.names import name_rules
 from lakebed.lineage.request import ImportedTable, imported_tables, text
 from lakebed.lineage.tables import Column, Part, Table
 from lakebed.lineage.types import same_type

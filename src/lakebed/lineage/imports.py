@@ -144,7 +144,7 @@ def from_iceberg(place: str, *, workdir: str | None = None) -> list[Table]:
     from pyiceberg.exceptions import NoSuchNamespaceError
 
     from lakebed.config import load_settings
-    from lakebed.targets.iceberg_catalog import DEFAULT_CATALOG, CatalogSettings
+    from lakebed.targets.iceberg.catalog import DEFAULT_CATALOG, CatalogSettings
 
     settings = load_settings({"workdir": workdir})
     catalog_settings = CatalogSettings.for_workdir(

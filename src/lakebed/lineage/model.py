@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from lakebed.lineage.collector import full_collections_wait
+from lakebed.lineage.gc_pause import full_collections_wait
 
 if TYPE_CHECKING:
     from lakebed.lineage.tables import Table
@@ -169,7 +169,7 @@ class StatementLineage:
 
     @cached_property
     def graph(self) -> NodesAndEdges:
-        from lakebed.lineage.nodes import statement_graph  # drawn on demand: most callers never look at it
+        from lakebed.lineage.json_graph import statement_graph  # drawn on demand: most callers never look at it
 
         return statement_graph(self)
 
@@ -288,7 +288,7 @@ class AnalyzeResult:
 
     @cached_property
     def global_lineage(self) -> NodesAndEdges:
-        from lakebed.lineage.nodes import global_graph
+        from lakebed.lineage.json_graph import global_graph
 
         if len(self.statements) == 1:
             return self.statements[0].graph

@@ -5,7 +5,7 @@ from sqlglot import exp
 from lakebed.lineage.context import Context, Env
 from lakebed.lineage.ctes import check_unread, with_ctes
 from lakebed.lineage.expressions import check, predicate, refs_of
-from lakebed.lineage.naming import output_name
+from lakebed.lineage.output_names import output_name
 from lakebed.lineage.pivots import duckdb_pivot
 from lakebed.lineage.relations import NO_REFS, Derived, OneOf, Refs, Relation, Unknown, doubtful, union
 from lakebed.lineage.scope import Cte, Scope

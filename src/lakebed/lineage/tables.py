@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from lakebed.lineage.case_rules import NameRules
 from lakebed.lineage.model import Origin, ResolvedColumn, ResolvedTable
-from lakebed.lineage.names import NameRules
 from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
 
 

@@ -1,7 +1,7 @@
 """The ledger's version and the steps from each version to the next.
 
 A new database is made whole at the newest version; an older one takes the steps it lacks, in the same transaction that
-found it old. `tests/unit/state` keeps a dump of every version that was ever released.
+found it old. `tests/state` keeps a dump of every version that was ever released.
 """
 
 from collections.abc import Callable, Sequence

@@ -8,10 +8,18 @@ import pyarrow.dataset as pads
 from lakebed.model import RESERVED_COLUMNS, Slice
 from lakebed.schema.types import Schema
 from lakebed.state.records import RebuiltLoad, RebuiltTable
+from lakebed.targets.base import TableState, Target
 
 
-def describe_table(table: str, *, schema: Schema, version: str, data: pads.Dataset | pa.Table) -> RebuiltTable:
-    """What a table says about itself. Streams four columns; memory is bounded by one batch."""
+def describe_table(target: Target, state: TableState) -> RebuiltTable:
+    """What a table says about itself, from which a lost ledger can be rebuilt."""
+    has_ours = all(name in state.schema for name in RESERVED_COLUMNS)
+    data = target.read(RESERVED_COLUMNS if has_ours else state.schema.names[:1])
+    return describe_rows(target.address, schema=state.schema, version=state.version, data=data)
+
+
+def describe_rows(table: str, *, schema: Schema, version: str, data: pads.Dataset | pa.Table) -> RebuiltTable:
+    """What these rows say of their table. Streams four columns; memory is bounded by one batch."""
     identities = {column.original: column.name for column in schema if column.original is not None}
     if not all(name in schema for name in RESERVED_COLUMNS):
         return RebuiltTable(table, version, identities, loads=())

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from lakebed.model import DeliveryState, Slice, SourceKind
+from lakebed.schema.evolve import EvolutionPlan
 
 SchemaChangeKind: TypeAlias = Literal["created", "added", "widened", "relaxed", "variant"]
 
@@ -166,3 +167,17 @@ class RebuiltTable:
     version: str
     identities: Mapping[str, str]
     loads: tuple[RebuiltLoad, ...]
+
+
+def schema_changes(evolution: EvolutionPlan) -> tuple[SchemaChange, ...]:
+    """The steps of a plan as the ledger's history keeps them."""
+    kind: SchemaChangeKind = "created" if evolution.creates else "added"
+    added = (
+        SchemaChange(kind, ".".join(step.path), str(step.column.type), original=step.column.original)
+        for step in evolution.adds
+    )
+    widened = (
+        SchemaChange("widened", ".".join(step.path), str(step.after), type_before=str(step.before))
+        for step in evolution.widenings
+    )
+    return (*added, *widened)

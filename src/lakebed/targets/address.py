@@ -83,19 +83,19 @@ def open_target(
     if isinstance(address, str):
         address = Address.parse(address)
     if address.kind == "parquet":
-        from lakebed.targets.parquet import ParquetTarget
+        from lakebed.targets.parquet.target import ParquetTarget
 
         return ParquetTarget(absolute(address.place), storage, read_only=read_only)
     if address.table is None:
         form = {"duckdb": "duckdb:FILE#TABLE", "iceberg": "iceberg:NAMESPACE.TABLE"}[address.kind]
         raise ConfigError(f"{address} names no table", remedy=f"Name one with --table, or write {form}.")
     if address.kind == "duckdb":
-        from lakebed.targets.duckdb import DuckDBTarget
+        from lakebed.targets.duckdb.target import DuckDBTarget
 
         return DuckDBTarget(absolute(address.place), address.table, storage=storage, staging=staging)
     try:
-        from lakebed.targets.iceberg import IcebergTarget
-        from lakebed.targets.iceberg_catalog import DEFAULT_CATALOG, CatalogSettings
+        from lakebed.targets.iceberg.catalog import DEFAULT_CATALOG, CatalogSettings
+        from lakebed.targets.iceberg.target import IcebergTarget
     except ModuleNotFoundError as missing:
         raise ConfigError(
             f"{address} needs {missing.name}, which is not installed", remedy="pip install 'lakebed[iceberg]'"

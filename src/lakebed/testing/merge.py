@@ -11,12 +11,12 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from lakebed.engines.merge import MergeEngine
+from lakebed.engines.protocols.merge import MergeEngine
 from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.oracle import OracleResult, merge_by_row
 from lakebed.merge_core.result import MergeResult
 from lakebed.merge_core.spec import MergeSpec
-from lakebed.merging import merge
+from lakebed.table.merge import merge
 from lakebed.targets.base import Target
 from lakebed.testing.merge_column_scenarios import DEDUPLICATION, SCHEMAS
 from lakebed.testing.merge_scenarios import KEYS, MISSING_AND_EMPTY, PARTITIONS, STRATEGIES, Scenario

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from lakebed.engines.arrow.convert import convert, rewrite
-from lakebed.engines.base import Converted, ConvertJob, Progress
+from lakebed.engines.arrow.load import convert, rewrite
+from lakebed.engines.protocols.load import Converted, ConvertJob, Progress
 from lakebed.model import DataFile, Slice, Staging, WrittenFile
 from lakebed.storage import StorageSettings
 

@@ -11,10 +11,10 @@ from functools import partial
 
 import pyarrow as pa
 
-from lakebed.engines.arrow.checked import Checked, check, unmatched
-from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
-from lakebed.engines.sources import opened
-from lakebed.engines.write_behind import WriteBehind
+from lakebed.engines.protocols.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
+from lakebed.engines.shared.checked import Checked, check, unmatched
+from lakebed.engines.shared.sources import opened
+from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels import merge as kernel
 from lakebed.merge_core.result import MergeCounts

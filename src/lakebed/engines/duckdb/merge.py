@@ -13,15 +13,15 @@ from contextlib import ExitStack, contextmanager
 import duckdb
 import pyarrow as pa
 
-from lakebed.engines.arrow.checked import check as check_table
 from lakebed.engines.arrow.merge import ArrowSource
 from lakebed.engines.duckdb import sql
-from lakebed.engines.duckdb.scratch import Scratch, private_connection, reach_object_store
+from lakebed.engines.duckdb.session import Scratch, private_connection, reach_object_store
 from lakebed.engines.duckdb.version import choose_merge, require_flag
 from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
-from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
-from lakebed.engines.sources import opened
-from lakebed.engines.write_behind import WriteBehind
+from lakebed.engines.protocols.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
+from lakebed.engines.shared.checked import check as check_table
+from lakebed.engines.shared.sources import opened
+from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError, UnsupportedType
 from lakebed.kernels.keys import counting
 from lakebed.merge_core import refusals

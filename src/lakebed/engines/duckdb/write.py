@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.engines.duckdb import sql
-from lakebed.engines.duckdb.scratch import Scratch
-from lakebed.engines.merge import Merged, MergeJob
-from lakebed.engines.write_behind import WriteBehind
+from lakebed.engines.duckdb.session import Scratch
+from lakebed.engines.protocols.merge import Merged, MergeJob
+from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.merge import codec_of

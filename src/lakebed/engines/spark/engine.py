@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from lakebed.engines.base import Converted, ConvertJob, Progress
-from lakebed.engines.spark.convert import convert, rewrite
+from lakebed.engines.protocols.load import Converted, ConvertJob, Progress
+from lakebed.engines.spark.load import convert, rewrite
 from lakebed.model import DataFile, Slice, Staging, WrittenFile
 from lakebed.storage import StorageSettings
 

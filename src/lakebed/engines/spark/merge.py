@@ -15,11 +15,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.config import Settings, load_settings
-from lakebed.engines.arrow.checked import check as check_table
-from lakebed.engines.arrow.checked import unmatched
 from lakebed.engines.arrow.merge import failing, rules_of, target_file, written_file
-from lakebed.engines.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
-from lakebed.engines.sources import opened
+from lakebed.engines.protocols.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
+from lakebed.engines.shared.checked import check as check_table
+from lakebed.engines.shared.checked import unmatched
+from lakebed.engines.shared.sources import opened
 from lakebed.engines.spark.frame_source import is_dataframe, schema_of, staged_frame
 from lakebed.engines.spark.session import Session, open_session, require_shared
 from lakebed.engines.spark.shuffle import Shuffle

@@ -1,0 +1,97 @@
+"""The function that the never-drop specification names for dbt: adds columns to an Iceberg table and drops none."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+from lakebed.config import load_settings
+from lakebed.errors import ColumnDropRefused, ConfigError, NotFound, SchemaError
+from lakebed.schema.duckdb import from_duckdb
+from lakebed.schema.evolve import Policy
+from lakebed.schema.types import Column, DataType, Schema, Text
+from lakebed.table.evolve import apply, parse_type
+
+if TYPE_CHECKING:
+    from lakebed.targets.iceberg.target import IcebergTarget
+
+LOG = logging.getLogger("lakebed")
+
+
+@runtime_checkable
+class Relation(Protocol):
+    """dbt's relation object, as far as it matters here: `database` is the catalog, `schema` the namespace."""
+
+    @property
+    def database(self) -> str | None: ...
+    @property
+    def schema(self) -> str | None: ...
+    @property
+    def identifier(self) -> str | None: ...
+
+
+AnyRelation: TypeAlias = "Relation | IcebergTarget | str"
+
+
+def evolve_s3_tables_schema(
+    relation: AnyRelation,
+    add_columns: Sequence[Mapping[str, str]] | None,
+    drop_columns: Sequence[str] | None = None,
+) -> bool:
+    """Adds columns (`{'name': ..., 'type': ...}`, types in DuckDB's words) to the table; True when they are there.
+
+    Columns that the table has already, in whatever case, are left as they are. Asking for a drop raises
+    ColumnDropRefused and changes nothing. A type that nobody knows becomes text, and a warning says so.
+    """
+    target = _target(relation)
+    if drop_columns:
+        raise ColumnDropRefused(table=target.name, columns=list(drop_columns))
+    if not target.state().exists:
+        raise NotFound(
+            f"there is no table {target.name} in the Iceberg catalog {target.settings.describe()}",
+            remedy="Columns are added to tables that exist.",
+        )
+    new = Schema.of(Column(one["name"], _type(one["name"], one["type"])) for one in add_columns or ())
+    new.require_unambiguous(side="source")
+
+    def grown(current: Schema) -> Schema:
+        return current.with_columns(column for column in new if column.name not in current)
+
+    apply(target, grown, Policy(rules=target.capabilities.rules))
+    return True
+
+
+def _type(column: str, text: str) -> DataType:
+    try:
+        return from_duckdb(text, column=column)
+    except SchemaError:
+        pass
+    try:
+        return parse_type(text, column=column)
+    except SchemaError as unknown:
+        LOG.warning("column %s: the type %s is not known and becomes text (%s)", column, text, unknown.message)
+        return Text()
+
+
+def _target(relation: AnyRelation) -> "IcebergTarget":
+    from lakebed.targets.iceberg.catalog import DEFAULT_CATALOG, CatalogSettings
+    from lakebed.targets.iceberg.target import IcebergTarget
+
+    if isinstance(relation, IcebergTarget):
+        return relation
+    if isinstance(relation, str):
+        *database, namespace, table = relation.removeprefix("iceberg:").replace('"', "").rsplit(".", 2)
+        name = database[0] if database else None
+    else:
+        namespace, table, name = relation.schema or "", relation.identifier or "", relation.database
+    if not namespace or not table:
+        raise ConfigError(f"{relation} names no table", remedy="Name it as NAMESPACE.TABLE.")
+    settings = load_settings()
+    # dbt's database is the name under which a catalog was attached; one of that name in lakebed.toml is meant.
+    chosen = name if name in settings.catalog else DEFAULT_CATALOG
+    catalog = CatalogSettings.for_workdir(
+        settings.workdir_path,
+        properties=settings.catalog.get(chosen),
+        storage=settings.storage.settings(),
+        name=chosen,
+    )
+    return IcebergTarget(namespace, table, catalog)

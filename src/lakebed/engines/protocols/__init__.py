@@ -1,0 +1,1 @@
+"""What an engine must be able to do: load source files, merge rows."""

@@ -1,0 +1,95 @@
+"""The protocol of the merge: an engine checks a source, looks its keys up in files, and writes new files.
+
+Each step is its own call, so that everything is known before anything is written, and so that a plan can be shown and
+dropped. The orchestration (`lakebed.table.merge`) is the only caller.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from lakebed.merge_core.plan import MergePlan
+from lakebed.merge_core.result import MergeCounts
+from lakebed.merge_core.validate import Unified
+from lakebed.model import DataFile, Staging, WrittenFile
+
+
+@dataclass(frozen=True)
+class CheckedSource:
+    """A source without NULL keys and, where the strategy asks for it, without repeated ones.
+
+    `keys` holds its key columns in the table's names and types: all of them, or where they are too many only the
+    smallest and largest of each column. Files are pruned by it, rows never decided.
+    """
+
+    rows: int
+    keys: pa.Table
+    only_extremes: bool = False
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Matched rows by file, NULL keys by column, and how many source rows have a key that the target has."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    nulls: Mapping[str, int] = field(default_factory=dict)
+    source_rows: int = 0
+
+
+@dataclass(frozen=True)
+class MergeJob:
+    """A plan and where to write it. `in_path` are the partition columns that lie in paths and not in files."""
+
+    plan: MergePlan
+    staging: Staging
+    in_path: tuple[str, ...] = ()
+
+    @property
+    def physical(self) -> pa.Schema:
+        """The columns that lie inside files."""
+        return pa.schema([field for field in self.staging.schema if field.name not in self.in_path])
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What an engine wrote, and the rows it counted while writing."""
+
+    files: tuple[WrittenFile, ...]
+    counts: MergeCounts
+
+
+class MergeSource(Protocol):
+    """A source as an engine holds it."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def check(self, unified: Unified) -> CheckedSource:
+        """Deduplicates where asked, refuses NULL and repeated keys."""
+        ...
+
+    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+        """Looks the keys up in these files, by value."""
+        ...
+
+    def write(self, job: MergeJob) -> Merged:
+        """Writes the new files of the plan into its staging."""
+        ...
+
+    def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
+        """Writes the checked source's own columns, in the table's names and types, for targets that merge rows."""
+        ...
+
+
+class MergeEngine(Protocol):
+    """Spark, DuckDB or Arrow."""
+
+    @property
+    def name(self) -> str: ...
+
+    def open(self, source: object, settings: Mapping[str, object]) -> AbstractContextManager[MergeSource]:
+        """The source, until the context ends. `settings` are the storage settings as kernels take them."""
+        ...

@@ -1,0 +1,108 @@
+"""The load on Spark: one task a file, Arrow inside the task, only facts come back.
+
+DataFrame API only, so that classic Spark and Spark Connect both run it.
+"""
+
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from pyspark.sql import SparkSession
+
+from lakebed.engines.protocols.load import Converted, ConvertJob, FileDone, Progress
+from lakebed.engines.shared.results import (
+    conversion_of,
+    converted,
+    existing_of,
+    input_of,
+    largest_first,
+    place_of,
+    raise_first,
+    written,
+)
+from lakebed.engines.spark.tasks import run_tasks
+from lakebed.errors import EngineError
+from lakebed.kernels.job import Facts
+from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
+from lakebed.model import DataFile, Slice, SourceFile, Staging, WrittenFile
+
+_POLL_SECONDS = 0.5
+_File = TypeVar("_File", SourceFile, DataFile)
+
+
+def convert(
+    session: SparkSession, storage: Mapping[str, object], job: ConvertJob, progress: Progress | None = None
+) -> Converted:
+    """Converts every file of the job, the largest first, or raises what the first bad file raised."""
+    order = largest_first(job.files)
+    ordered = [job.files[position] for position in order]
+    conversion = conversion_of(job, storage)
+    tasks = ConvertTasks(conversion, tuple(input_of(file) for file in ordered), uuid.uuid4().hex)
+    watch = _Watch(Notes(conversion.place, tasks.run), ordered, progress)
+    with watch:
+        results = _in_order(run_tasks(session, tasks, len(ordered)), order)
+    raise_first(results)
+    facts = [result for result in results if isinstance(result, Facts)]
+    if len(facts) != len(ordered):
+        raise EngineError(f"Spark returned facts of {len(facts)} files instead of {len(ordered)}")
+    return converted(job.files, facts)
+
+
+def rewrite(
+    session: SparkSession,
+    storage: Mapping[str, object],
+    files: Sequence[DataFile],
+    staging: Staging,
+    *,
+    without: Slice | None = None,
+) -> tuple[WrittenFile, ...]:
+    """The rows of these files in the staging's schema, leaving out the rows of a slice."""
+    order = largest_first(files)
+    tasks = RewriteTasks(
+        place_of(staging, storage),
+        tuple(existing_of(files[position]) for position in order),
+        without.values if without else None,
+    )
+    results = _in_order(run_tasks(session, tasks, len(order)), order)
+    raise_first(results)
+    return tuple(written(output) for outputs in results if isinstance(outputs, tuple) for output in outputs)
+
+
+def _in_order(results: Sequence[object], order: Sequence[int]) -> list[object]:
+    """Results of the tasks, back in the order of the job's files."""
+    by_position = dict(zip(order, results, strict=True))
+    return [by_position[position] for position in range(len(order))]
+
+
+class _Watch:
+    """Tells the progress while the job runs, from the notes that tasks leave; Spark has no way for both its clients."""
+
+    def __init__(self, notes: Notes, files: Sequence[SourceFile], progress: Progress | None) -> None:
+        self._notes = notes
+        self._files = files
+        self._progress = progress
+        self._told: set[int] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._poll, daemon=True)
+
+    def __enter__(self) -> None:
+        if self._progress is not None:
+            self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._stop.set()
+            self._thread.join()
+            self._tell()
+
+    def _poll(self) -> None:
+        while not self._stop.wait(_POLL_SECONDS):
+            self._tell()
+
+    def _tell(self) -> None:
+        assert self._progress is not None
+        for number, rows in self._notes.finished().items():
+            if number not in self._told:
+                self._told.add(number)
+                self._progress(FileDone(self._files[number], rows))

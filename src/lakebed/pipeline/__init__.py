@@ -1,0 +1,1 @@
+"""One delivery's way into its table: discover, decide, plan, stage, load, reconcile."""

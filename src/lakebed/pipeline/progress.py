@@ -1,0 +1,33 @@
+"""Progress: what the pipeline tells whoever watches it. Watching changes nothing."""
+
+from lakebed.engines.protocols.load import FileDone
+from lakebed.model import Delivery
+from lakebed.pipeline.reports import DeliveryReport
+
+
+class Observer:
+    """Hears of every step. This one ignores them all; a command line draws them."""
+
+    def discovered(self, deliveries: int, superseded: int) -> None:
+        """Discovery is over."""
+
+    def staging(self, delivery: Delivery) -> None:
+        """A delivery's files are about to be copied."""
+
+    def copied(self, size_bytes: int) -> None:
+        """So many more bytes of the delivery have been copied."""
+
+    def loading(self, delivery: Delivery) -> None:
+        """A delivery's files are about to be converted."""
+
+    def converted(self, done: FileDone) -> None:
+        """One more file of the delivery has been converted."""
+
+    def committing(self, delivery: Delivery) -> None:
+        """All files are converted; the commit follows."""
+
+    def finished(self, report: DeliveryReport) -> None:
+        """A delivery is loaded, skipped or failed."""
+
+    def warned(self, message: str) -> None:
+        """Something that the user should know and that stops nothing."""

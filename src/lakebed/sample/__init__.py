@@ -1,6 +1,0 @@
-"""Believable billing deliveries, deterministic by seed: for tests, benchmarks, the demo, a first try without AWS."""
-
-from lakebed.sample.make import SampleSpec, make_sample
-from lakebed.sample.truth import DeliveryTruth, SampleTruth, read_truth
-
-__all__ = ["DeliveryTruth", "SampleSpec", "SampleTruth", "make_sample", "read_truth"]

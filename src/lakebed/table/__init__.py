@@ -1,0 +1,1 @@
+"""What is done to one table: merge, evolve, read, look back, sweep."""

@@ -1,0 +1,136 @@
+"""`lakebed.evolve`: a table's schema grows without any rows arriving, planned, shown and applied."""
+
+import json
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakebed.config import load_settings
+from lakebed.engines.arrow.engine import ArrowEngine
+from lakebed.errors import ConcurrentModification, ConfigError, SchemaError
+from lakebed.schema.arrow import from_arrow_schema
+from lakebed.schema.duckdb import from_duckdb
+from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
+from lakebed.schema.spark import from_spark, from_spark_ddl
+from lakebed.schema.types import Column, DataType, Schema
+from lakebed.state.records import schema_changes
+from lakebed.table.read import open_table
+from lakebed.targets.base import Change, TableState, Target
+from lakebed.workspace import Workspace
+
+# The ways in which somebody can say what the incoming columns are.
+SchemaLike: TypeAlias = "Schema | pa.Schema | Mapping[str, str] | Sequence[Mapping[str, str]] | str"
+
+ATTEMPTS = 10
+LONGEST_PAUSE_SECONDS = 3.0
+
+
+def evolve(
+    target: str,
+    incoming_schema: SchemaLike,
+    *,
+    dry_run: bool = False,
+    workdir: str | Path | None = None,
+    on_conflict: str = "refuse",
+) -> EvolutionPlan:
+    """Adds and widens columns of a table so that it could take data of this schema; never drops or narrows one.
+
+    With `dry_run` nothing is touched. The schema is ours, pyarrow's, `{name: type}`, a list of `{"name", "type"}`, or
+    text as `read_schema` takes it.
+    """
+    opened = open_table(target, workdir=workdir)
+    if on_conflict not in ("refuse", "variant"):
+        raise ConfigError(f"on_conflict is {on_conflict!r}", remedy="It is 'refuse' or 'variant'.")
+    policy = Policy(on_conflict="variant" if on_conflict == "variant" else "refuse", rules=opened.capabilities.rules)
+    incoming = as_schema(incoming_schema)
+    if dry_run:
+        return _plan(opened, lambda _: incoming, policy)
+    plan, version = apply(opened, lambda _: incoming, policy)
+    if plan.changes_schema:
+        workspace = Workspace.open({"workdir": None if workdir is None else str(workdir)})
+        with workspace.ledger() as ledger:
+            ledger.record_schema_changes(opened.address, schema_changes(plan), version=version)
+    return plan
+
+
+def apply(target: Target, incoming: Callable[[Schema], Schema], policy: Policy) -> tuple[EvolutionPlan, str]:
+    """Commits a schema change alone; when somebody else commits first, plans again on what they left."""
+    for attempt in range(1, ATTEMPTS + 1):
+        state = target.state()
+        plan = plan_evolution(state.schema if state.exists else None, incoming(state.schema), policy)
+        if not plan.changes_schema:
+            return plan, state.version
+        try:
+            return plan, _commit(target, state, plan)
+        except ConcurrentModification:
+            if attempt == ATTEMPTS:
+                raise
+            pause = min(LONGEST_PAUSE_SECONDS, 0.05 * 2**attempt)
+            time.sleep(random.uniform(pause / 2, pause))
+    raise AssertionError("unreachable")
+
+
+def _commit(target: Target, state: TableState, plan: EvolutionPlan) -> str:
+    staging = target.stage(state, plan)
+    try:
+        # Plain Parquet has no place but its files for a type: those with the narrower one are written anew.
+        narrow = target.files_to_widen(state, plan)
+        rewritten = ArrowEngine(load_settings().storage.settings()).rewrite(narrow, staging) if narrow else ()
+        return target.commit(state, staging, Change(plan, rewritten, narrow)).version
+    except BaseException:
+        target.abandon(staging)
+        raise
+
+
+def _plan(target: Target, incoming: Callable[[Schema], Schema], policy: Policy) -> EvolutionPlan:
+    state = target.state()
+    return plan_evolution(state.schema if state.exists else None, incoming(state.schema), policy)
+
+
+def as_schema(given: SchemaLike) -> Schema:
+    """Our schema for any of the ways in which one can be given."""
+    if isinstance(given, Schema):
+        return given
+    if isinstance(given, pa.Schema):
+        return from_arrow_schema(given)
+    if isinstance(given, str):
+        return read_schema(given)
+    if isinstance(given, Mapping):
+        return Schema.of(Column(name, parse_type(kind, column=name)) for name, kind in given.items())
+    return Schema.of(Column(one["name"], parse_type(one["type"], column=one["name"])) for one in given)
+
+
+def read_schema(text: str) -> Schema:
+    """A schema from a Parquet file, a JSON file (`{name: type}` or a list of `{"name", "type"}`), or DDL such as
+    `id bigint, cost decimal(38,18)`. Types are Spark's or DuckDB's words.
+    """
+    path = Path(text)
+    if path.suffix in (".parquet", ".json", ".sql") and not path.exists():
+        raise ConfigError(f"there is no file {text}")
+    if path.suffix == ".parquet":
+        return from_arrow_schema(pq.read_schema(path))
+    if path.suffix == ".json":
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except json.JSONDecodeError as broken:
+            raise ConfigError(f"{text}, line {broken.lineno}: not JSON: {broken.msg}") from broken
+        columns = content["columns"] if isinstance(content, dict) and "columns" in content else content
+        if not isinstance(columns, dict | list):
+            raise ConfigError(
+                f"{text} holds no schema", remedy='Write {"name": "type"} or [{"name": ..., "type": ...}].'
+            )
+        return as_schema(columns)
+    return from_spark_ddl(path.read_text(encoding="utf-8") if path.suffix == ".sql" else text)
+
+
+def parse_type(text: str, *, column: str | None = None) -> DataType:
+    """A type in Spark's words, else in DuckDB's. Raises UnsupportedType where neither knows it."""
+    try:
+        return from_spark(text, column=column)
+    except SchemaError:
+        return from_duckdb(text, column=column)

@@ -1,0 +1,326 @@
+"""One merge from beginning to end: validate, look keys up, plan, write, commit; on any engine, into any target."""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Literal, TypeAlias
+
+from lakebed.config import Settings, load_settings
+from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeEngine, MergeJob, MergeSource
+from lakebed.errors import (
+    ConcurrentModification,
+    DatasetMergeError,
+    InvalidMergeArgument,
+    SchemaError,
+    UnsupportedType,
+)
+from lakebed.merge_core import refusals
+from lakebed.merge_core.plan import MergePlan, plan_merge
+from lakebed.merge_core.prune import prune
+from lakebed.merge_core.result import MergeResult, check_balance
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import Unified, unify
+from lakebed.model import Staging
+from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
+from lakebed.schema.types import Schema, fold
+from lakebed.storage import Storage
+from lakebed.targets.address import Address, open_target
+from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
+from lakebed.targets.shared.footers import with_bounds
+
+log = logging.getLogger(__name__)
+
+EngineName: TypeAlias = Literal["spark", "duckdb", "arrow"]
+ENGINES: dict[str, str] = {
+    "spark": "lakebed.engines.spark.merge:SparkMerge",
+    "duckdb": "lakebed.engines.duckdb.merge:DuckDBMerge",
+    "arrow": "lakebed.engines.arrow.merge:ArrowMerge",
+}
+# How often a merge plans anew when somebody else commits in between.
+ATTEMPTS = 5
+
+
+def merge(
+    source: object,
+    target: str | os.PathLike[str] | Target,
+    *,
+    keys: Sequence[str] | str,
+    strategy: str = "upsert",
+    engine: str | MergeEngine | None = None,
+    use_merge: bool | None = None,
+    schema_evolution: bool = True,
+    missing: str = "keep",
+    dedup_order_by: Sequence[str] | str | None = None,
+    partition_columns: Sequence[str] | str | None = None,
+    dry_run: bool = False,
+    workdir: str | os.PathLike[str] | None = None,
+    storage: Storage | None = None,
+) -> MergeResult:
+    """Merges a source into a table and says what it did; a refusal raises DatasetMergeError and changes nothing.
+
+    The source is a pyarrow Table or RecordBatchReader, a path to Parquet, anything with an Arrow stream, or a Spark
+    DataFrame. The target is an address or a path. Without an engine it is Spark for a DataFrame and DuckDB otherwise.
+    """
+    spec = MergeSpec.of(
+        keys=keys,
+        strategy=strategy,
+        missing=missing,
+        schema_evolution=schema_evolution,
+        dedup_order_by=dedup_order_by,
+        partition_columns=partition_columns,
+    )
+    settings = load_settings({"workdir": os.fspath(workdir)} if workdir is not None else None)
+    storage = storage or Storage(settings.storage.settings())
+    chosen = choose_engine(engine, source, use_merge)
+    table = _open(target, settings, storage)
+    with chosen.open(source, storage.settings.to_dict()) as rows:
+        run = _Run(spec, rows, table, storage, dry_run=dry_run)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return run.attempt()
+            except ConcurrentModification as error:
+                log.info(
+                    "attempt %d of the merge into %s met another commit: %s", attempt, table.address, error.message
+                )
+                if attempt == ATTEMPTS:
+                    raise refusals.concurrent(spec, target=table.address, attempts=ATTEMPTS) from error
+    raise AssertionError("unreachable")
+
+
+def choose_engine(engine: str | MergeEngine | None, source: object, use_merge: bool | None) -> MergeEngine:
+    """The engine of this name; without one, Spark for a Spark DataFrame and DuckDB for everything else."""
+    if use_merge not in (True, False, None):
+        raise InvalidMergeArgument(
+            f"Invalid use_merge value: {use_merge}\nMust be True, False, or None for auto-detect",
+            kind="INVALID_STRATEGY",
+        )
+    if engine is not None and not isinstance(engine, str):
+        return engine
+    name = engine or ("spark" if _is_spark(source) else "duckdb")
+    if name not in ENGINES:
+        raise InvalidMergeArgument(
+            f"there is no engine {name!r}", kind="INVALID_STRATEGY", remedy=f"Engines: {', '.join(ENGINES)}."
+        )
+    if name != "spark" and _is_spark(source):
+        raise InvalidMergeArgument(
+            f"the engine {name} cannot read a Spark DataFrame",
+            kind="INVALID_STRATEGY",
+            remedy="Use engine='spark', or give a pyarrow Table or a path.",
+        )
+    if use_merge is not None and name != "duckdb":
+        raise InvalidMergeArgument(
+            f"use_merge has no meaning for the engine {name}",
+            kind="INVALID_STRATEGY",
+            remedy="It chooses between two implementations of the DuckDB engine; leave it out.",
+        )
+    module, _, attribute = ENGINES[name].partition(":")
+    factory: Callable[..., MergeEngine] = getattr(import_module(module), attribute)
+    return factory(use_merge=use_merge) if name == "duckdb" else factory()
+
+
+@dataclass
+class _Run:
+    """The state of one merge between its attempts: a source is checked again only where the schema moved."""
+
+    spec: MergeSpec
+    rows: MergeSource
+    target: Target
+    storage: Storage
+    dry_run: bool
+    checked: tuple[Unified, CheckedSource] | None = None
+
+    def attempt(self) -> MergeResult:
+        state = self._state()
+        unified = self._unified(state)
+        source = self._check(unified)
+        if not self.target.capabilities.made_of_files:
+            return self._merge_rows(unified, state, source)
+        plan = self._plan(unified, state, source)
+        if plan.changes_nothing or self.dry_run:
+            return _result(plan, dry_run=self.dry_run)
+        return self._commit(state, plan)
+
+    def _state(self) -> TableState:
+        if isinstance(self.target, Settles):
+            self._settle(self.target)
+        try:
+            return self.target.state()
+        except SchemaError as error:
+            raise refusals.incompatible(self.spec, error.message, column=None, remedy=error.remedy) from error
+
+    def _settle(self, target: Settles) -> None:
+        if not self.dry_run and target.settle():
+            log.info("files of %s that other writers had covered were written anew first", self.target.address)
+        elif self.dry_run and (covered := target.unsettled()):
+            log.warning(
+                "%s: other writers deleted rows or renamed columns of %d files; the merge writes them anew first, "
+                "and this dry run counts them as they are",
+                self.target.address,
+                covered,
+            )
+
+    def _unified(self, state: TableState) -> Unified:
+        try:
+            incoming = from_arrow_schema(self.rows.schema)
+        except UnsupportedType as error:
+            raise refusals.incompatible(self.spec, error.message, column=error.column, remedy=error.remedy) from error
+        wanted, given = state.partition_by, self.spec.partition_columns
+        if state.exists and given and [fold(name) for name in given] != [fold(name) for name in wanted]:
+            raise InvalidMergeArgument(
+                f"{self.target.address} is partitioned by {', '.join(wanted) or 'nothing'}, not by {', '.join(given)}",
+                kind="SCHEMA_INCOMPATIBLE",
+                remedy="Leave partition_columns out: a table keeps the partitions it was created with.",
+                column=given[0],
+                strategy=self.spec.strategy,
+                key_columns=self.spec.keys,
+            )
+        in_path = self.target.capabilities.partition_in_path
+        paths = (wanted if state.exists else given) if in_path else ()
+        current = state.schema if state.exists else None
+        return unify(self.spec, current, incoming, rules=self.target.capabilities.rules, paths=paths)
+
+    def _check(self, unified: Unified) -> CheckedSource:
+        if self.checked is None or self.checked[0] != unified:
+            self.checked = (unified, self.rows.check(unified))
+        return self.checked[1]
+
+    def _plan(self, unified: Unified, state: TableState, source: CheckedSource) -> MergePlan:
+        files = with_bounds(state.files, self.storage, unified.spec.keys)
+        pruned = prune(files, source.keys, only_extremes=source.only_extremes)
+        _refuse_nulls(unified, pruned.nulls)
+        matches = Matches()
+        if pruned.candidates:
+            matches = self.rows.match(unified, pruned.candidates, in_path=self._in_path(state.partition_by))
+            _refuse_nulls(unified, matches.nulls)
+        rewrite_all = bool(unified.evolution.widenings) and not self.target.capabilities.evolves_without_rewrite
+        return plan_merge(
+            unified,
+            files=files,
+            source_rows=source.rows,
+            matches=matches,
+            scanned=len(pruned.candidates),
+            rewrite_all=rewrite_all,
+        )
+
+    def _commit(self, state: TableState, plan: MergePlan) -> MergeResult:
+        partition_by = [plan.evolution.final[name].name for name in self.spec.partition_columns]
+        with self._staging(state, plan, partition_by) as staging:
+            merged = self.rows.write(MergeJob(plan, staging, self._in_path(staging.partition_by)))
+            kept = sum(file.rows for file in plan.keep)
+            counts = merged.counts
+            check_balance(
+                before=plan.before,
+                after=kept + sum(file.rows for file in merged.files),
+                inserted=counts.inserted,
+                deleted=counts.deleted,
+                strategy=plan.spec.strategy,
+            )
+            if (counts.inserted, counts.updated, counts.deleted) != (
+                plan.expected.inserted,
+                plan.expected.updated,
+                plan.expected.deleted,
+            ):
+                raise DatasetMergeError(
+                    f"the merge was planned as {plan.expected} and counted as {counts}",
+                    kind="ENGINE_FAILED",
+                    remedy="Nothing was committed. Please report this with the files that caused it.",
+                    strategy=plan.spec.strategy,
+                    key_columns=plan.spec.keys,
+                )
+            change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=_properties(plan))
+            self.target.commit(state, staging, change)
+        return _result(plan, dry_run=False)
+
+    def _merge_rows(self, unified: Unified, state: TableState, source: CheckedSource) -> MergeResult:
+        if not isinstance(self.target, MergesRows):
+            raise DatasetMergeError(
+                f"{self.target.address} can neither be rewritten file by file nor merge rows itself",
+                kind="ENGINE_FAILED",
+            )
+        delivered = Schema.of(unified.evolution.final[name] for name in unified.delivered)
+        with self._staging(state, unified, ()) as staging:
+            files = self.rows.write_source(staging)
+            does = unified.spec.effects
+            request = RowMerge(
+                unified.evolution,
+                unified.spec.keys,
+                files,
+                tuple(to_arrow_field(column).name for column in delivered),
+                update_matched=does.update_matched,
+                insert_unmatched=does.insert_unmatched,
+                delete_matched=does.delete_matched,
+                delete_unmatched=does.delete_unmatched,
+                keeps_missing=unified.spec.keeps_missing,
+                dry_run=self.dry_run,
+            )
+            done = self.target.merge_rows(state, staging, request)
+        if done.null_keys:
+            _refuse_nulls(unified, done.null_keys)
+        changed = bool(done.inserted or done.updated or done.deleted)
+        return MergeResult(
+            inserted=done.inserted,
+            updated=done.updated,
+            deleted=done.deleted,
+            total=done.rows,
+            before=state.rows,
+            added_columns=unified.evolution.added_columns if changed else (),
+            dry_run=self.dry_run,
+        )
+
+    @contextmanager
+    def _staging(self, state: TableState, plan: MergePlan | Unified, partition_by: Sequence[str]) -> Iterator[Staging]:
+        staging = self.target.stage(state, plan.evolution, partition_by=partition_by)
+        try:
+            yield staging
+        except BaseException:
+            self.target.abandon(staging)
+            raise
+
+    def _in_path(self, partition_by: Sequence[str]) -> tuple[str, ...]:
+        return tuple(partition_by) if self.target.capabilities.partition_in_path else ()
+
+
+def _result(plan: MergePlan, *, dry_run: bool) -> MergeResult:
+    expected = plan.expected
+    return MergeResult(
+        inserted=expected.inserted,
+        updated=expected.updated,
+        deleted=expected.deleted,
+        total=plan.total,
+        before=plan.before,
+        added_columns=plan.added_columns,
+        files_rewritten=len(plan.rewrite) + len(plan.drop),
+        files_kept=len(plan.keep),
+        dry_run=dry_run,
+        plan=plan if dry_run else None,
+    )
+
+
+def _refuse_nulls(unified: Unified, nulls: Mapping[str, int]) -> None:
+    for column, count in nulls.items():
+        raise refusals.null_key(unified.spec, side="target", column=column, count=count)
+
+
+def _properties(plan: MergePlan) -> dict[str, str]:
+    """What a target that keeps a history writes beside the commit."""
+    return {
+        "lakebed.merge.strategy": plan.spec.strategy,
+        "lakebed.merge.keys": ",".join(plan.spec.keys),
+        "lakebed.merge.inserted": str(plan.expected.inserted),
+        "lakebed.merge.updated": str(plan.expected.updated),
+        "lakebed.merge.deleted": str(plan.expected.deleted),
+    }
+
+
+def _open(target: str | os.PathLike[str] | Target, settings: Settings, storage: Storage) -> Target:
+    if not isinstance(target, str | os.PathLike):
+        return target
+    address = Address.parse(os.fspath(target), bare_path=True)
+    return open_target(address, workdir=settings.workdir_path, storage=storage, catalogs=settings.catalog)
+
+
+def _is_spark(source: object) -> bool:
+    return type(source).__module__.startswith("pyspark.sql")

@@ -1,0 +1,110 @@
+"""Merges staged rows into a DuckDB table, inside a transaction that the caller holds."""
+
+from collections import Counter
+from collections.abc import Sequence
+from uuid import uuid4
+
+import duckdb
+
+from lakebed.schema.duckdb import quote_identifier as q
+from lakebed.schema.duckdb import to_duckdb
+from lakebed.targets.base import RowMerge, RowsMerged
+from lakebed.targets.duckdb.file import Connection
+
+MERGE_SINCE = (1, 4, 0)
+
+
+def null_keys(connection: Connection, table: str, keys: Sequence[str]) -> dict[str, int]:
+    """How often each key column of the table is NULL, for those where it is."""
+    counts = ", ".join(f"count(*) - count({q(key)})" for key in keys)
+    row = connection.execute(f"SELECT {counts} FROM {q(table)}").fetchone() or ()
+    return {key: int(count) for key, count in zip(keys, row, strict=True) if count}
+
+
+def merge_rows(connection: Connection, table: str, staged: str, merge: RowMerge) -> RowsMerged:
+    """Changes the rows of a table that already has the plan's columns. `staged` selects the delivered columns."""
+    final = merge.evolution.final
+    source = f"lakebed_source_{uuid4().hex}"
+    emptied = () if merge.keeps_missing else merge.evolution.padded
+    columns = [q(name) for name in merge.delivered]
+    columns += [f"CAST(NULL AS {to_duckdb(final[name].type, column=name)}) AS {q(name)}" for name in emptied]
+    connection.execute(f"CREATE TEMP TABLE {source} AS SELECT {', '.join(columns)} FROM {staged}")
+    try:
+        actions = _apply(connection, table, source, merge, [*merge.delivered, *emptied])
+        counted = connection.execute(f"SELECT count(*) FROM {q(table)}").fetchone()
+    finally:
+        connection.execute(f"DROP TABLE {source}")
+    return RowsMerged(actions["INSERT"], actions["UPDATE"], actions["DELETE"], int(counted[0]) if counted else 0)
+
+
+def _apply(connection: Connection, table: str, source: str, merge: RowMerge, columns: Sequence[str]) -> Counter[str]:
+    matches = " AND ".join(f"target.{q(key)} = source.{q(key)}" for key in merge.keys)
+    if merge.delete_matched:
+        deleted = _count(
+            connection,
+            f"DELETE FROM {q(table)} AS target USING (SELECT DISTINCT "
+            f"{', '.join(q(key) for key in merge.keys)} FROM {source}) AS source WHERE {matches}",
+        )
+        inserted = _count(connection, f"INSERT INTO {q(table)} BY NAME SELECT * FROM {source}")
+        return Counter(DELETE=deleted, INSERT=inserted)
+    # A column of the user's called merge_action would hide MERGE's own; then three statements count instead.
+    if _version() >= MERGE_SINCE and "merge_action" not in merge.evolution.final:
+        return _native(connection, table, source, merge, columns, matches)
+    actions: Counter[str] = Counter()
+    matched = f"EXISTS (SELECT 1 FROM {source} AS source WHERE {matches})"
+    if merge.delete_unmatched:
+        actions["DELETE"] = _count(connection, f"DELETE FROM {q(table)} AS target WHERE NOT {matched}")
+    new = f"NOT EXISTS (SELECT 1 FROM {q(table)} AS target WHERE {matches})"
+    arriving = f"lakebed_arriving_{uuid4().hex}"
+    connection.execute(f"CREATE TEMP TABLE {arriving} AS SELECT * FROM {source} AS source WHERE {new}")
+    if merge.update_matched:
+        actions["UPDATE"] = _count(
+            connection,
+            f"UPDATE {q(table)} AS target SET {_set(merge, columns)} FROM {source} AS source WHERE {matches}",
+        )
+    if merge.insert_unmatched:
+        actions["INSERT"] = _count(connection, f"INSERT INTO {q(table)} BY NAME SELECT * FROM {arriving}")
+    connection.execute(f"DROP TABLE {arriving}")
+    return actions
+
+
+def _native(
+    connection: Connection, table: str, source: str, merge: RowMerge, columns: Sequence[str], matches: str
+) -> Counter[str]:
+    clauses = []
+    if merge.update_matched:
+        clauses.append(f"WHEN MATCHED THEN UPDATE SET {_set(merge, columns)}")
+    if merge.insert_unmatched:
+        clauses.append("WHEN NOT MATCHED THEN INSERT BY NAME")
+    if merge.delete_unmatched:
+        clauses.append("WHEN NOT MATCHED BY SOURCE THEN DELETE")
+    rows = connection.execute(
+        f"MERGE INTO {q(table)} AS target USING {source} AS source ON ({matches}) {' '.join(clauses)} "
+        "RETURNING merge_action"
+    )
+    actions: Counter[str] = Counter()
+    while some := rows.fetchmany(10_000):
+        actions.update(action for (action,) in some)
+    return actions
+
+
+def _set(merge: RowMerge, columns: Sequence[str]) -> str:
+    """Assignments by name. Keys are equal already, and leaving them alone spares a primary key's index."""
+    keys = set(merge.keys)
+    chosen = [name for name in columns if name not in keys] or list(merge.keys[:1])
+    return ", ".join(f"{q(name)} = source.{q(name)}" for name in chosen)
+
+
+def _count(connection: Connection, statement: str) -> int:
+    row = connection.execute(statement).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _version() -> tuple[int, ...]:
+    return tuple(int(part) for part in duckdb.__version__.split(".")[:3] if part.isdigit())
+
+
+def rows_of_new_table(merge: RowMerge) -> RowsMerged:
+    """What a merge into a table that does not exist does, without making one."""
+    rows = sum(file.rows for file in merge.files) if merge.insert_unmatched or merge.delete_matched else 0
+    return RowsMerged(inserted=rows, rows=rows)

@@ -1,0 +1,176 @@
+"""The one commit: schema, removal and arrival in one transaction and one snapshot.
+
+PyIceberg retries a commit by itself, and would add a slice again that somebody else has just loaded; so its retries are
+off, and every attempt here looks at what has happened since the plan was made.
+"""
+
+import json
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from pyiceberg.exceptions import CommitFailedException, RESTError, ValidationException
+from pyiceberg.manifest import DataFile as IcebergFile
+from pyiceberg.table import Table, TableProperties, Transaction
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
+from requests.exceptions import RequestException
+from sqlalchemy.exc import SQLAlchemyError
+
+from lakebed.errors import ConcurrentModification, TargetError
+from lakebed.model import DataFile, Staging
+from lakebed.targets.base import Change
+from lakebed.targets.iceberg.files import describe, field_ids, plain_path
+from lakebed.targets.iceberg.schema import evolve, physical_schema
+from lakebed.targets.iceberg.slices import affected
+from lakebed.targets.iceberg.state import current_files, data_files, version
+
+# Snapshot properties.
+PREFIX = "lakebed."
+STAGING_ID = "lakebed.pipeline.stage"
+PLAN_HASH = "lakebed.plan"
+ADDED_COLUMNS = "lakebed.added-columns"
+WIDENED_COLUMNS = "lakebed.widened-columns"
+
+ATTEMPTS = 8
+FIRST_WAIT_SECONDS = 0.05
+LONGEST_WAIT_SECONDS = 3.0
+
+
+class OutcomeUnknown(TargetError):
+    """The catalog was asked to commit, and its answer never came."""
+
+
+def snapshot_properties(staging: Staging, change: Change) -> dict[str, str]:
+    """What the snapshot says about itself: the plan, the staging, and what the caller adds (run, delivery)."""
+    plan = change.evolution
+    named = {key if key.startswith(PREFIX) else PREFIX + key: value for key, value in change.properties.items()}
+    named |= {STAGING_ID: staging.id, PLAN_HASH: plan.hash}
+    if plan.added_columns:
+        named[ADDED_COLUMNS] = json.dumps(plan.added_columns)
+    if widened := [".".join(step.path) for step in plan.widenings]:
+        named[WIDENED_COLUMNS] = json.dumps(widened)
+    return named
+
+
+def landed(metadata: TableMetadata, staging: Staging) -> Snapshot | None:
+    """The snapshot that committed this staging, if one did: an answer may be lost on its way, the commit is not."""
+    for snapshot in metadata.snapshots:
+        if snapshot.summary is not None and snapshot.summary.additional_properties.get(STAGING_ID) == staging.id:
+            return snapshot
+    return None
+
+
+def commit(table: Table, seen: Mapping[str, DataFile], seen_version: str, staging: Staging, change: Change) -> Table:
+    """Commits onto a table that exists. `seen` and `seen_version` are the table as the change was planned on it.
+
+    Another's commit in between is no obstacle where it touched neither the schema that our files were written in nor
+    the slice that we replace. Otherwise raises ConcurrentModification, and the change must be planned again.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        if landed(table.metadata, staging):
+            return table
+        if version(table.metadata) != seen_version:
+            require_compatible(table, seen, change)
+        try:
+            return _attempt(table, staging, change)
+        except (CommitFailedException, ValidationException) as refused:
+            if attempt == ATTEMPTS:
+                raise ConcurrentModification(
+                    f"{'.'.join(table.name())} was committed to by others {ATTEMPTS} times in a row: {refused}",
+                    remedy="Run it again: nothing was changed.",
+                ) from refused
+            wait = min(FIRST_WAIT_SECONDS * 2 ** (attempt - 1), LONGEST_WAIT_SECONDS)
+            time.sleep(random.uniform(wait / 2, wait))
+        except OutcomeUnknown:
+            with answering(".".join(table.name())):
+                table.refresh()
+            if landed(table.metadata, staging):
+                return table
+            raise
+        table.refresh()
+    raise AssertionError("unreachable")
+
+
+def _attempt(table: Table, staging: Staging, change: Change) -> Table:
+    once = _without_retries(table)
+    transaction = once.transaction()
+    evolved = evolve(transaction, change.evolution)
+    require_same_ids(table, staging, physical_ids=field_ids(physical_schema(evolved)))
+    write_snapshot(transaction, once, staging, change)
+    with answering(".".join(table.name())):
+        return transaction.commit_transaction()
+
+
+@contextmanager
+def answering(table: str) -> Iterator[None]:
+    """Around the catalog's answer: a clear refusal passes, anything else leaves open what happened."""
+    try:
+        yield
+    except (RESTError, RequestException, SQLAlchemyError) as error:
+        raise OutcomeUnknown(
+            f"the catalog did not say whether it committed to {table}: {error}",
+            remedy="Run it again: a commit that landed after all is found, and its files are kept until then.",
+        ) from error
+
+
+def write_snapshot(transaction: Transaction, table: Table, staging: Staging, change: Change) -> None:
+    """Puts removal and arrival into the transaction as one snapshot; an append where nothing is removed."""
+    metadata = transaction.table_metadata
+    arriving = describe(change.add, folder=staging.folder, schema=staging.schema, metadata=metadata, io=table.io)
+    leaving = _leaving(table, change.remove)
+    if not (arriving or leaving or change.evolution.changes_schema):
+        return
+    update = transaction.update_snapshot(snapshot_properties=snapshot_properties(staging, change))
+    with update.overwrite() if leaving else update.merge_append() as snapshot:
+        for file in leaving:
+            snapshot.delete_data_file(file)
+        for file in arriving:
+            snapshot.append_data_file(file)
+
+
+def _leaving(table: Table, remove: Sequence[DataFile]) -> list[IcebergFile]:
+    if not remove:
+        return []
+    current = {plain_path(task.file.file_path): task.file for task in current_files(table)}
+    if gone := [file.uri for file in remove if file.uri not in current]:
+        raise ConcurrentModification(
+            f"{'.'.join(table.name())} no longer has {len(gone)} of the files to replace, such as {gone[0]}"
+        )
+    return [current[file.uri] for file in remove]
+
+
+def require_same_ids(table: Table, staging: Staging, *, physical_ids: Mapping[str, int]) -> None:
+    """Files were written with the field ids that this schema change was going to give; it must still give them."""
+    for path, field_id in field_ids(staging.schema).items():
+        if physical_ids.get(path) != field_id:
+            raise ConcurrentModification(
+                f"the schema of {'.'.join(table.name())} changed while its new files were written: {path} would be "
+                f"field {physical_ids.get(path)} and was written as {field_id}"
+            )
+
+
+def require_compatible(table: Table, seen: Mapping[str, DataFile], change: Change) -> None:
+    """Another committed since the plan was made: may ours follow as it is? Raises ConcurrentModification if not."""
+    name = ".".join(table.name())
+    if change.remove_slice is None and (change.add or change.remove):
+        raise ConcurrentModification(f"{name} was changed since it was read")
+    now = {file.uri: file for file in data_files(table)}
+    for file in change.remove:
+        if file.uri not in now or now[file.uri].fingerprint != file.fingerprint:
+            raise ConcurrentModification(f"{name}: {file.uri}, which is to be replaced, was changed by another commit")
+    if change.remove_slice is not None:
+        arrived = [file for uri, file in now.items() if uri not in seen or seen[uri].fingerprint != file.fingerprint]
+        touched = affected(arrived, change.remove_slice, table.io)
+        if touched.whole or touched.mixed:
+            raise ConcurrentModification(
+                f"{name}: another commit brought rows of {change.remove_slice} while this one was being written"
+            )
+
+
+def _without_retries(table: Table) -> Table:
+    """The same table for one attempt. Only this copy says so: properties of the table itself stay as they are."""
+    properties = {**table.metadata.properties, TableProperties.COMMIT_NUM_RETRIES: "0"}
+    metadata = table.metadata.model_copy(update={"properties": properties})
+    return Table(table.name(), metadata, table.metadata_location, table.io, table.catalog, table.config)

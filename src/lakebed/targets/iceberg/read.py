@@ -1,0 +1,84 @@
+"""An Iceberg table for a reader in this process, and the exact sums that a load is checked against."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.manifest import FileFormat
+from pyiceberg.schema import Schema as IcebergSchema
+from pyiceberg.table import Table
+
+from lakebed.errors import TargetError
+from lakebed.model import Slice, Totals
+from lakebed.targets.iceberg.schema import physical_schema, table_schema
+from lakebed.targets.iceberg.settle import names_are_stable
+from lakebed.targets.iceberg.state import current_files, data_files, partition_columns
+from lakebed.targets.scan import ScanFile, ScanPlan
+from lakebed.targets.shared.sums import exact_totals
+
+
+def read(table: Table, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
+    """The table as a lazy pyarrow Dataset where its files can be read by name, else as a Table in memory.
+
+    Names do not suffice once a column was renamed or dropped and added again, or rows were deleted beside the files;
+    Iceberg's field ids then decide, through PyIceberg.
+    """
+    tasks = current_files(table)
+    selected = _selected(table.schema(), columns)
+    if tasks and not any(task.delete_files for task in tasks) and names_are_stable(table):
+        schema = pa.schema([field.remove_metadata() for field in physical_schema(selected)])
+        io = table.io
+        if isinstance(io, PyArrowFileIO):
+            scheme, netloc, _ = io.parse_location(tasks[0].file.file_path)
+            paths = [io.parse_location(task.file.file_path)[2] for task in tasks]
+            return pads.dataset(paths, schema=schema, format="parquet", filesystem=io.fs_by_scheme(scheme, netloc))
+    fields = ("*",) if columns is None else tuple(columns)
+    scan = table.scan(selected_fields=fields, case_sensitive=False)
+    return scan.to_arrow().cast(_plain(physical_schema(scan.projection())))
+
+
+def _selected(schema: IcebergSchema, columns: Sequence[str] | None) -> IcebergSchema:
+    return schema if columns is None else schema.select(*columns, case_sensitive=False)
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.remove_metadata() for field in schema])
+
+
+def scan_plan(table: Table) -> ScanPlan:
+    """The files to read, for engines that read them themselves."""
+    tasks = current_files(table)
+    for task in tasks:
+        for delete in task.delete_files:
+            if delete.file_format != FileFormat.PARQUET:
+                raise TargetError(
+                    f"{'.'.join(table.name())} holds deletes as {delete.file_format.value}, which workers cannot apply",
+                    remedy="Read it without spark=, or compact it with the engine that wrote them.",
+                )
+    return ScanPlan(
+        schema=table_schema(table.schema()),
+        physical=physical_schema(table.schema()),
+        files=tuple(
+            ScanFile(task.file.file_path, file.partition, tuple(delete.file_path for delete in task.delete_files))
+            for file, task in zip(data_files(table, tasks), tasks, strict=True)
+        ),
+        partition_by=partition_columns(table),
+        by_field_id=not names_are_stable(table),
+    )
+
+
+def totals(table: Table, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    """Rows and exact sums of the committed table, deletes of other writers applied."""
+    wanted = (*columns, *([currency] if currency else ()))
+    return exact_totals(_batches(table, slice_, wanted), columns, currency=currency)
+
+
+def _batches(table: Table, slice_: Slice | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    condition: BooleanExpression = AlwaysTrue()
+    for name, value in (slice_.values if slice_ else {}).items():
+        condition = And(condition, EqualTo(name, value))  # type: ignore[call-arg, arg-type]
+    # Without any column there would be no rows to count.
+    fields = tuple(dict.fromkeys(columns)) or (table.schema().fields[0].name,)
+    yield from table.scan(row_filter=condition, selected_fields=fields, case_sensitive=False).to_arrow_batch_reader()

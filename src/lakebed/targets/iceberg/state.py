@@ -1,0 +1,117 @@
+"""An Iceberg table as plans see it: its files, its version, and what it may not be."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow.parquet as pq
+from pyiceberg.manifest import DataFile as IcebergFile
+from pyiceberg.manifest import FileFormat
+from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table.metadata import TableMetadata
+
+from lakebed.errors import TargetError
+from lakebed.model import DataFile
+from lakebed.schema.types import Schema
+from lakebed.targets.base import TableState
+from lakebed.targets.iceberg.files import data_files_of
+from lakebed.targets.iceberg.schema import table_schema
+
+ABSENT = "absent"
+
+
+def version(metadata: TableMetadata) -> str:
+    """What a plan depends on: which table, which rows, which schema, which partitions."""
+    return (
+        f"{metadata.table_uuid}/snapshot={metadata.current_snapshot_id}/schema={metadata.current_schema_id}"
+        f"/column={metadata.last_column_id}/spec={metadata.default_spec_id}"
+    )
+
+
+def current_files(table: Table) -> list[FileScanTask]:
+    """The data files of the current snapshot, each with the delete files that hold rows of it.
+
+    Writers may lay one delete file over a whole partition: which data files it means is only said inside it.
+    """
+    try:
+        tasks = list(table.scan().plan_files())
+    except ValueError as error:
+        if "equality deletes" not in str(error):
+            raise
+        raise TargetError(
+            f"{'.'.join(table.name())} holds equality deletes, which only a full rewrite by their writer removes",
+            remedy="Compact it with the engine that wrote them, for example with Spark: CALL "
+            f"CATALOG.system.rewrite_data_files(table => '{'.'.join(table.name())}', "
+            "options => map('delete-file-threshold', '1')), and load again.",
+        ) from error
+    deletes = {delete for task in tasks for delete in task.delete_files}
+    if not deletes:
+        return tasks
+    meant = {delete.file_path: _data_files_meant(table, delete) for delete in deletes}
+    return [
+        FileScanTask(
+            task.file,
+            {
+                one
+                for one in task.delete_files
+                if (paths := meant[one.file_path]) is None or task.file.file_path in paths
+            },
+            task.residual,
+        )
+        for task in tasks
+    ]
+
+
+def _data_files_meant(table: Table, delete: IcebergFile) -> set[str] | None:
+    """The data files that a position delete file speaks of; None where that is not in the file."""
+    if delete.file_format != FileFormat.PARQUET:
+        return None
+    with table.io.new_input(delete.file_path).open() as stream:
+        return set(pq.read_table(stream, columns=["file_path"])["file_path"].unique().to_pylist())
+
+
+def data_files(table: Table, tasks: Sequence[FileScanTask] | None = None) -> tuple[DataFile, ...]:
+    """The same files as our plans know them."""
+    return data_files_of(current_files(table) if tasks is None else tasks, table.schema(), table.specs())
+
+
+def table_state(table: Table) -> TableState:
+    """The table now. Rows that other writers deleted are not counted."""
+    tasks = current_files(table)
+    files = data_files(table, tasks)
+    deletes = any(task.delete_files for task in tasks)
+    return TableState(
+        exists=True,
+        schema=table_schema(table.schema()),
+        rows=table.scan().count() if deletes else sum(file.rows for file in files),
+        version=version(table.metadata),
+        partition_by=partition_columns(table),
+        files=files,
+    )
+
+
+def absent() -> TableState:
+    """No such table."""
+    return TableState(exists=False, schema=Schema(), rows=0, version=ABSENT)
+
+
+def partition_columns(table: Table) -> tuple[str, ...]:
+    """The columns whose values are partitions; other transforms (months, buckets) are checked at the commit."""
+    return tuple(
+        str(table.schema().find_column_name(field.source_id))
+        for field in table.spec().fields
+        if str(field.transform) == "identity"
+    )
+
+
+def by_uri(state: TableState) -> Mapping[str, DataFile]:
+    """The files of a state by their address."""
+    return {file.uri: file for file in state.files}
+
+
+def require_writable(table: Table) -> None:
+    """Refuses, before anything is written, what PyIceberg cannot write."""
+    if table.format_version >= 3:
+        raise TargetError(
+            f"{'.'.join(table.name())} has Iceberg's format version {table.format_version}, which PyIceberg reads and "
+            "cannot write yet",
+            remedy="Create the table with format version 2, which every engine reads and writes.",
+        )

@@ -1,0 +1,1 @@
+"""Plain Parquet folders with a journal beside them."""

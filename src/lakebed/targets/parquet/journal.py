@@ -1,0 +1,357 @@
+"""The redo journal of a plain Parquet dataset: many files change as one, though the format has no commit.
+
+Everything lies beside the dataset, in `.<name>.txn/`, because readers differ in what they skip inside it:
+
+    lock           who may commit
+    commit.json    the last commit: `pending` while its files move into place, `applied` after
+    <id>/owner     says that the staging is in use
+    <id>/data/     where engines write
+
+A commit is the moment `commit.json` becomes `pending`: everything it names is written and synced by then, and from
+then on every open moves the rest into place before it looks at the dataset. Each step can be repeated. Files are
+replaced, never removed first; deletions come last.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, TypeAlias, TypeVar
+
+from lakebed.errors import AlreadyExists, Changed, ConcurrentModification, NotFound, TargetError
+from lakebed.storage import Entry, Storage, is_local, join, local_path, sync_file, sync_folder
+from lakebed.targets.parquet.lock import WAIT_SECONDS, exclusive
+from lakebed.targets.shared.staging import StagingArea
+
+try:  # twenty times as fast; not built for every machine
+    from isal.isal_zlib import crc32
+except ImportError:
+    from zlib import crc32
+
+FORMAT = 1
+THREADS = 16
+CHUNK_BYTES = 4 * 1024 * 1024
+
+Checkpoint: TypeAlias = Callable[[str], None]
+T = TypeVar("T")
+
+
+def no_checkpoint(name: str) -> None:
+    """What a journal calls between its steps when nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A staged file that takes its place in the dataset, over what may lie there."""
+
+    staged: str  # below <id>/data/
+    final: str  # below the dataset
+    size_bytes: int
+    checksum: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """A file that leaves the dataset."""
+
+    path: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The commit record."""
+
+    id: str
+    state: Literal["pending", "applied"]
+    puts: tuple[Put, ...] = ()
+    deletes: tuple[Delete, ...] = ()
+    committed_at: str = ""
+
+    def to_bytes(self) -> bytes:
+        return json.dumps({"format": FORMAT, **asdict(self)}).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, uri: str) -> "Record":
+        try:
+            given = json.loads(data)
+            if given["format"] != FORMAT:
+                raise TargetError(
+                    f"{uri} has format {given['format']}, this version knows {FORMAT}", remedy="Upgrade lakebed."
+                )
+            return cls(
+                id=given["id"],
+                state=given["state"],
+                puts=tuple(Put(**put) for put in given["puts"]),
+                deletes=tuple(Delete(**delete) for delete in given["deletes"]),
+                committed_at=given["committed_at"],
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise TargetError(
+                f"{uri} is not a commit record: {error}",
+                remedy="It is written whole or not at all, so something else wrote it. Restore it or move it away.",
+            ) from error
+
+
+def fingerprint(entry: Entry) -> str:
+    """What tells this version of a file from every other: its ETag, which locally is inode, time and size."""
+    return f"{entry.size_bytes}-{entry.etag or entry.modified}"
+
+
+class Journal:
+    """The journal of one dataset. `checkpoint` is called between the steps with each step's name."""
+
+    def __init__(
+        self,
+        dataset: str,
+        storage: Storage,
+        *,
+        checkpoint: Checkpoint = no_checkpoint,
+        wait_seconds: float = WAIT_SECONDS,
+        read_only: bool = False,
+    ) -> None:
+        parent, _, name = dataset.rstrip("/").rpartition("/")
+        self.dataset = dataset.rstrip("/")
+        self.folder = f"{parent}/.{name}.txn"
+        self._storage = storage
+        self._checkpoint = checkpoint
+        self._wait_seconds = wait_seconds
+        self._read_only = read_only
+        self._record = join(self.folder, "commit.json")
+        self._local = is_local(dataset)
+        self._area = StagingArea(self.folder, storage)
+
+    def begin(self) -> str:
+        """Opens a staging and returns its id."""
+        if self._local:
+            self._require_one_disk()
+        record, _ = self._read()
+        return self._area.begin(keep={record.id} if record is not None and record.state == "pending" else ())
+
+    def staging(self, id_: str) -> str:
+        """The folder that engines write into."""
+        return self._area.folder(id_)
+
+    def abandon(self, id_: str) -> None:
+        """Removes a staging that will not be committed. One whose commit has happened stays: recovery needs it."""
+        record, _ = self._read()
+        if record is None or record.id != id_ or record.state != "pending":
+            self._area.remove(id_)
+
+    def steady(self, look: Callable[[], T]) -> T:
+        """What `look` sees of the dataset, recovered first, and seen between two commits rather than during one.
+
+        Read only, a commit that waits to be finished is left waiting: files of both its states may be seen.
+        """
+        while True:
+            before, _ = self._read()
+            if not self._read_only and before is not None and before.state == "pending":
+                self.recover()
+                continue
+            try:
+                seen = look()
+            except NotFound:
+                # A file that was listed is gone: a commit came between, or else somebody removed it.
+                if self._read()[0] == before:
+                    raise
+                continue
+            if self._read()[0] == before:
+                return seen
+
+    def recover(self) -> None:
+        """Finishes a commit that a crash interrupted, or waits for the process that is finishing it."""
+        with exclusive(join(self.folder, "lock"), self._storage, wait_seconds=self._wait_seconds):
+            record, etag = self._read()
+            if record is not None and record.state == "pending":
+                self._roll_forward(record, etag, after_crash=True)
+
+    def commit(self, id_: str, puts: Sequence[Put], deletes: Sequence[Delete], *, verify: Callable[[], None]) -> None:
+        """Makes puts and deletes visible as one. `verify` raises if the dataset is not what the change was made for."""
+        self._checkpoint("staged")
+        synced = self._synced(id_, puts)
+        self._checkpoint("synced")
+        with exclusive(join(self.folder, "lock"), self._storage, wait_seconds=self._wait_seconds) as lock:
+            self._checkpoint("locked")
+            before, etag = self._read()
+            if before is not None and before.state == "pending":
+                etag = self._roll_forward(before, etag, after_crash=True)
+            verify()
+            self._checkpoint("verified")
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            record = Record(id_, "pending", synced, tuple(deletes), now)
+            lock.confirm()
+            etag = self._write(record, etag)
+            self._checkpoint("recorded")
+            self._roll_forward(record, etag, after_crash=False)
+        self._area.remove(id_)
+        self._checkpoint("swept")
+
+    def _require_one_disk(self) -> None:
+        dataset, beside = local_path(self.dataset), local_path(self.folder).parent
+        if dataset.exists() and dataset.stat().st_dev != beside.stat().st_dev:
+            raise TargetError(
+                f"{dataset} is a file system of its own, and files cannot be renamed into it from {beside}",
+                remedy=f"Use a folder inside it: {dataset}/table.",
+            )
+
+    def _read(self) -> tuple[Record | None, str | None]:
+        try:
+            # ETag first: if the record changes in between, the put that relies on the ETag fails.
+            etag = self._storage.head(self._record).etag
+            return Record.from_bytes(self._storage.read(self._record), uri=self._record), etag
+        except NotFound:
+            return None, None
+
+    def _write(self, record: Record, etag: str | None) -> str | None:
+        try:
+            return self._storage.put(self._record, record.to_bytes(), create_only=etag is None, if_match=etag).etag
+        except (AlreadyExists, Changed):
+            raise ConcurrentModification(
+                f"{self.dataset}: somebody else committed first", remedy="Read the table again and repeat the change."
+            ) from None
+
+    def _synced(self, id_: str, puts: Sequence[Put]) -> tuple[Put, ...]:
+        """The puts with checksums, when everything they name is durable."""
+        folder = self.staging(id_)
+        with ThreadPoolExecutor(THREADS) as pool:
+            done = tuple(pool.map(lambda put: self._checked(folder, put), puts))
+        if self._local:
+            for each in {local_path(join(folder, put.staged)).parent for put in puts}:
+                sync_folder(each)
+        return done
+
+    def _checked(self, folder: str, put: Put) -> Put:
+        staged = join(folder, put.staged)
+        if self._local:
+            size, checksum = _sync_and_sum(local_path(staged))
+        else:
+            entry = self._storage.head(staged)
+            size, checksum = entry.size_bytes, f"etag:{entry.etag}"
+        if size != put.size_bytes:
+            raise TargetError(
+                f"{staged} has {size} bytes, its writer said {put.size_bytes}",
+                remedy="Nothing was committed. Run again; if it stays so, the disk or the writer is at fault.",
+            )
+        return Put(put.staged, put.final, size, checksum)
+
+    def _roll_forward(self, record: Record, etag: str | None, *, after_crash: bool) -> str | None:
+        folder = self.staging(record.id)
+        waiting = list(record.puts)
+        if after_crash:
+            waiting = [put for put in record.puts if self._still_staged(folder, put)]
+        if self._local:
+            self._hold(record)
+        self._each(waiting, lambda put: self._put(folder, put))
+        self._checkpoint("replaced")
+        self._each(record.deletes, lambda delete: self._delete(delete, check=after_crash))
+        self._checkpoint("deleted")
+        if self._local:
+            # Only the record's end must wait for the disk: until then everything above would be done again.
+            self._sync_dataset([put.final for put in record.puts] + [delete.path for delete in record.deletes])
+        # From here on the record has nothing left to do; what stays of it tells one commit from the next.
+        etag = self._write(Record(record.id, "applied", committed_at=record.committed_at), etag)
+        self._checkpoint("retired")
+        if after_crash:
+            self._area.remove(record.id)
+        return etag
+
+    def _still_staged(self, folder: str, put: Put) -> bool:
+        staged, final = join(folder, put.staged), join(self.dataset, put.final)
+        try:
+            entry = self._storage.head(staged)
+        except NotFound:
+            if self._storage.exists(final):
+                return False
+            raise TargetError(
+                f"{self.dataset}: the commit of {self._record} cannot be finished: {put.final} is neither staged nor in"
+                " place",
+                remedy=f"Restore the file, or give that commit up by removing {self.folder}.",
+            ) from None
+        found = _sync_and_sum(local_path(staged))[1] if self._local else f"etag:{entry.etag}"
+        if found != put.checksum:
+            raise TargetError(
+                f"{staged} is not what was committed (checksum {found}, recorded {put.checksum})",
+                remedy="Restore it from a backup; nothing else of the dataset was touched.",
+            )
+        return True
+
+    def _hold(self, record: Record) -> None:
+        """Links the files that go into the staging, so that freeing their blocks takes no time between the renames.
+
+        A large file takes ten milliseconds to free and a rename a tenth of one: that is how long plain readers can meet
+        old and new files together.
+        """
+        held = local_path(join(self.folder, record.id, "old"))
+        held.mkdir(parents=True, exist_ok=True)
+        leaving = [put.final for put in record.puts] + [delete.path for delete in record.deletes]
+        for number, path in enumerate(leaving):
+            # Not there, linked before the crash, or a file system without links: it only takes longer then.
+            with contextlib.suppress(OSError):
+                os.link(local_path(join(self.dataset, path)), held / str(number))
+
+    def _put(self, folder: str, put: Put) -> None:
+        self._storage.move(join(folder, put.staged), join(self.dataset, put.final))
+        self._checkpoint(f"put {put.final}")
+
+    def _delete(self, delete: Delete, *, check: bool) -> None:
+        uri = join(self.dataset, delete.path)
+        if check and not self._may_delete(uri, delete):
+            return
+        self._storage.delete([uri])
+        self._checkpoint(f"delete {delete.path}")
+
+    def _may_delete(self, uri: str, delete: Delete) -> bool:
+        try:
+            size_bytes = self._storage.head(uri).size_bytes
+        except NotFound:
+            return False
+        # Not the whole fingerprint: a copy or a backup of an interrupted dataset has other inodes and times.
+        if size_bytes != delete.size_bytes:
+            raise TargetError(
+                f"{uri} was to be removed by the commit of {self._record}, and is another file now ({size_bytes} bytes"
+                f" instead of {delete.size_bytes})",
+                remedy="Move it out of the dataset; the commit is finished when the table is opened again.",
+            )
+        return True
+
+    def _each(self, items: Sequence[T], act: Callable[[T], None]) -> None:
+        if self._local or len(items) < 2:
+            for item in items:
+                act(item)
+            return
+        with ThreadPoolExecutor(THREADS) as pool:
+            # Consuming the results raises what a thread raised.
+            for _ in pool.map(act, items):
+                pass
+
+    def _sync_dataset(self, paths: Iterable[str]) -> None:
+        root = local_path(self.dataset)
+        folders = {root.parent}
+        for path in paths:
+            folder = (root / path).parent
+            while not folder.exists():
+                folder = folder.parent
+            while folder != root.parent:
+                folders.add(folder)
+                folder = folder.parent
+        for folder in sorted(folders, key=lambda each: len(each.parts), reverse=True):
+            if folder != root and root in folder.parents and not any(folder.iterdir()):
+                with contextlib.suppress(OSError):  # somebody wrote into it this moment
+                    folder.rmdir()
+                continue
+            sync_folder(folder)
+
+
+def _sync_and_sum(path: Path) -> tuple[int, str]:
+    """Makes a file durable and returns its size and CRC-32, which is enough to tell a torn file from a whole one."""
+    sync_file(path)
+    size, checksum = 0, 0
+    with path.open("rb", buffering=0) as handle:
+        while chunk := handle.read(CHUNK_BYTES):
+            size += len(chunk)
+            checksum = crc32(chunk, checksum)
+    return size, f"crc32:{checksum:08x}"

@@ -1,0 +1,95 @@
+"""Run as a process of its own by the crash and race tests: `kill WORKDIR STAGE` or `race WORKDIR NUMBER ROUNDS`."""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Transaction
+from pyiceberg.table.update.snapshot import _OverwriteFiles
+
+import lakebed.targets.iceberg.commit as commit_module
+from lakebed.errors import ConcurrentModification
+from lakebed.model import Slice
+from lakebed.schema.arrow import from_arrow_schema
+from lakebed.state.ledger import Ledger
+from lakebed.storage import StorageSettings
+from lakebed.targets.base import Change
+from tests.support.iceberg_tables import OCTOBER, load, of_slice, open_table, plan, write
+
+Function = Callable[..., Any]
+
+
+def die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def then_die(function: Function) -> Function:
+    def wrapper(*arguments: Any, **named: Any) -> None:
+        function(*arguments, **named)
+        die()
+
+    return wrapper
+
+
+def arm(stage: str) -> None:
+    """Kills this process at a stage of the next commit."""
+    match stage:
+        case "after the schema":
+            commit_module.evolve = then_die(commit_module.evolve)
+        case "after the delete":
+            _OverwriteFiles.delete_data_file = then_die(_OverwriteFiles.delete_data_file)  # type: ignore[method-assign]
+        case "after the files":
+            Transaction.commit_transaction = die  # type: ignore[method-assign, assignment]
+        case "at the commit":
+            SqlCatalog._write_metadata = staticmethod(then_die(SqlCatalog._write_metadata))  # type: ignore[method-assign]
+        case "after the commit":
+            SqlCatalog.commit_table = then_die(SqlCatalog.commit_table)  # type: ignore[method-assign]
+        case _:
+            raise ValueError(stage)
+
+
+def kill(workdir: Path, stage: str) -> None:
+    """A restated month with a new column, as the pipeline loads it, until the process dies."""
+    target = open_table(workdir)
+    with Ledger.open(workdir / "ledger.db") as ledger, ledger.claim_load(target.address, OCTOBER) as claim:
+        state = target.state()
+        rows = of_slice(pa.table({"id": ["new", "new"], "tag": ["x", "y"]}), OCTOBER, "delivery-2")
+        evolution = plan(target, state, from_arrow_schema(rows.schema))
+        staging = target.stage(state, evolution)
+        ledger.open_staging(claim, staging.folder, table=target.address)
+        written = write(rows, staging)
+        arm(stage)
+        target.commit(state, staging, Change(evolution, (written,), target.affected(state, OCTOBER).whole, OCTOBER))
+
+
+def race(workdir: Path, number: int, rounds: int) -> None:
+    """Loads one slice of its own after the other, each with a column of its own, against others who do the same."""
+    settings = json.loads(os.environ.get("RACE_CATALOG", "{}"))
+    storage = StorageSettings(**settings.pop("storage", {}))
+    target = open_table(workdir, "race.costs", storage=storage, **settings)
+    for turn in range(rounds):
+        rows = pa.table({"id": [f"{number}-{turn}"], f"c_{number}_{turn}": [f"value {number}-{turn}"]})
+        for attempt in range(60):
+            try:
+                load(target, rows, Slice(str(number), "report", f"2026-{turn + 1:02d}"))
+                break
+            except ConcurrentModification:
+                time.sleep(random.uniform(0.02, 0.1 * min(attempt + 1, 10)))
+        else:
+            raise SystemExit(f"{number}-{turn} never got through")
+
+
+if __name__ == "__main__":
+    _, command, place, *rest = sys.argv
+    if command == "kill":
+        kill(Path(place), rest[0])
+    else:
+        race(Path(place), int(rest[0]), int(rest[1]))

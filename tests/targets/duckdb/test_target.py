@@ -1,0 +1,143 @@
+"""DuckDB files: who holds them, tables that others made, and what a failed commit leaves."""
+
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from lakebed.errors import ConcurrentModification, SchemaError, TargetError, TargetLocked
+from lakebed.model import WrittenFile
+from lakebed.schema.arrow import from_arrow_schema
+from lakebed.schema.evolve import plan_evolution
+from lakebed.schema.types import Column, Integer, Schema, Text
+from lakebed.storage import StorageSettings
+from lakebed.targets.base import Change
+from lakebed.targets.duckdb.target import DuckDBTarget
+from lakebed.testing.target import BASE, OCTOBER, Loader, contents, rows
+
+HOLDER = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.readline()"
+
+
+def target(tmp_path: Path) -> DuckDBTarget:
+    return DuckDBTarget(str(tmp_path / "lake.duckdb"), "costs", wait_seconds=0.2)
+
+
+def loader(tmp_path: Path) -> Loader:
+    return Loader(target(tmp_path), StorageSettings(), ())
+
+
+def test_a_file_that_another_process_holds(tmp_path: Path) -> None:
+    loader(tmp_path).load(rows(OCTOBER, [1]))
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "lake.duckdb")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(TargetLocked, match=rf"lake.duckdb is open in process {holder.pid} .*\n.*end that process"):
+            target(tmp_path).state()
+        holder.communicate(b"go\n", timeout=30)
+    assert target(tmp_path).state().rows == 1
+
+
+def test_a_connection_of_the_same_process_is_no_obstacle(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "lake.duckdb")) as own:
+        own.execute("CREATE TABLE other (a INTEGER)")
+        loader(tmp_path).load(rows(OCTOBER, [1]))
+        assert own.execute("SELECT count(*) FROM costs").fetchone() == (1,)
+        assert own.execute("SELECT current_setting('preserve_insertion_order')").fetchone() == (True,)
+
+
+def test_asking_creates_no_file(tmp_path: Path) -> None:
+    assert not target(tmp_path).state().exists
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_that_others_made_and_changed(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "lake.duckdb")) as own:
+        own.execute("CREATE TABLE COSTS (\"Id\" INTEGER NOT NULL, tag ENUM ('a'), moment TIMESTAMP_S)")
+        own.execute("INSERT INTO costs VALUES (1, 'a', '2026-10-01')")
+    state = target(tmp_path).state()
+    assert [(column.name, str(column.type), column.nullable) for column in state.schema] == [
+        ("Id", "int32", False),
+        ("tag", "text", True),
+        ("moment", "timestamp(s)", True),
+    ]
+    with duckdb.connect(str(tmp_path / "lake.duckdb")) as own:
+        own.execute('INSERT INTO costs ("Id") VALUES (2)')
+    assert target(tmp_path).state().version != state.version
+
+
+def test_a_view_is_no_table(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "lake.duckdb")) as own:
+        own.execute("CREATE VIEW costs AS SELECT 1 AS id")
+    with pytest.raises(TargetError, match="is a view"):
+        target(tmp_path).state()
+
+
+def test_a_table_without_our_columns_keeps_its_rows(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "lake.duckdb")) as own:
+        own.execute("CREATE TABLE costs AS SELECT 1 AS id")
+    table = target(tmp_path)
+    state = table.state()
+    plan = plan_evolution(state.schema, Schema.of([Column("id", Integer(32))]))
+    with pytest.raises(SchemaError, match="lakebed_payer"):
+        table.commit(state, table.stage(state, plan), Change(plan, remove_slice=OCTOBER))
+    assert table.state() == state
+
+
+def test_a_failed_commit_changes_nothing(tmp_path: Path) -> None:
+    loader(tmp_path).load(rows(OCTOBER, [1]))
+    table = target(tmp_path)
+    state = table.state()
+    plan = plan_evolution(state.schema, BASE.with_columns([Column("tag", Text())]))
+    staging = table.stage(state, plan)
+    with pytest.raises(TargetError, match=r"missing\.parquet"):
+        table.commit(state, staging, Change(plan, (WrittenFile("missing.parquet", 1, 1),), remove_slice=OCTOBER))
+    table.abandon(staging)
+    assert table.state() == state
+    assert contents(table) == rows(OCTOBER, [1])
+    assert {path.name for path in tmp_path.iterdir()} == {"lake.duckdb"}
+
+
+def test_commits_are_kept_with_their_properties(tmp_path: Path) -> None:
+    loader(tmp_path).load(rows(OCTOBER, [1]))
+    loader(tmp_path).load(rows(OCTOBER, [2]))
+    with duckdb.connect(str(tmp_path / "lake.duckdb")) as own:
+        kept = own.execute(
+            "SELECT number, table_name, rows, properties FROM lakebed.commits ORDER BY number"
+        ).fetchall()
+    assert kept == [(1, "costs", 1, '{"lakebed.test": "yes"}'), (2, "costs", 2, '{"lakebed.test": "yes"}')]
+
+
+def test_two_connections_of_one_process_cannot_both_commit(tmp_path: Path) -> None:
+    loader(tmp_path).load(rows(OCTOBER, [1]))
+    with duckdb.connect(str(tmp_path / "lake.duckdb")) as own:
+        mine = loader(tmp_path).prepare(rows(OCTOBER, [2]), replacing=OCTOBER)
+        own.execute("BEGIN")
+        own.execute("DELETE FROM costs")
+        with pytest.raises(ConcurrentModification):
+            target(tmp_path).commit(mine.state, mine.staging, mine.change)
+        own.execute("COMMIT")
+    assert contents(target(tmp_path)) == []
+
+
+def test_structs_and_decimals_widen_in_place(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "lake.duckdb")) as own:
+        own.execute(
+            "CREATE TABLE costs AS SELECT {'a': 1::INTEGER} AS s, [{'x': 1::INTEGER}] AS l, 1.5::DECIMAL(9,2) AS d"
+        )
+    table = target(tmp_path)
+    state = table.state()
+    with duckdb.connect() as types:
+        wanted = types.sql(
+            "SELECT {'a': 1::BIGINT, 'b': 'x'} AS s, [{'x': 1::BIGINT, 'y': 'z'}] AS l, 1.5::DECIMAL(38,18) AS d"
+        ).to_arrow_table()
+
+    plan = plan_evolution(state.schema, from_arrow_schema(wanted.schema))
+    table.commit(state, table.stage(state, plan), Change(plan))
+    read = table.read()
+    assert read.to_pylist() == [{"s": {"a": 1, "b": None}, "l": [{"x": 1, "y": None}], "d": Decimal("1.5")}]
+    assert plan_evolution(table.state().schema, from_arrow_schema(wanted.schema)).changes_schema is False

@@ -1,0 +1,64 @@
+"""How targets are written."""
+
+from pathlib import Path
+
+import pytest
+
+from lakebed.errors import ConfigError
+from lakebed.targets.address import Address, open_target
+from lakebed.targets.duckdb.target import DuckDBTarget
+from lakebed.targets.parquet.target import ParquetTarget
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("duckdb:costs.duckdb", Address("duckdb", "costs.duckdb")),
+        ("duckdb:/a b/costs.duckdb#my table", Address("duckdb", "/a b/costs.duckdb", "my table")),
+        ("duckdb:a#b#c", Address("duckdb", "a#b", "c")),
+        ("iceberg:billing", Address("iceberg", "billing")),
+        ("iceberg:billing.costs", Address("iceberg", "billing", "costs")),
+        ("iceberg:a.b.costs", Address("iceberg", "a.b", "costs")),
+        ("parquet:out", Address("parquet", "out")),
+        ("parquet:s3://bucket/lake/costs", Address("parquet", "s3://bucket/lake/costs")),
+    ],
+)
+def test_every_form_reads_and_writes(text: str, expected: Address) -> None:
+    assert Address.parse(text) == expected
+    assert str(expected) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "costs", "s3://bucket/x", "mysql:x", "duckdb:", "duckdb:#t", "duckdb:f#", "duckdb:s3://b/f#t", "iceberg:a..b"],
+)
+def test_anything_else_is_refused_with_the_forms(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"duckdb:FILE\[#TABLE\], iceberg:NAMESPACE\[.TABLE\], parquet:FOLDER"):
+        Address.parse(text)
+
+
+def test_a_bare_path_is_parquet_where_that_is_allowed() -> None:
+    assert Address.parse("s3://bucket/x", bare_path=True) == Address("parquet", "s3://bucket/x")
+    assert Address.parse("duckdb:f#t", bare_path=True).kind == "duckdb"
+    with pytest.raises(ConfigError):
+        Address.parse("", bare_path=True)
+
+
+def test_naming_a_table() -> None:
+    assert str(Address.parse("duckdb:f").with_table("costs")) == "duckdb:f#costs"
+    assert str(Address.parse("iceberg:a").with_table("costs")) == "iceberg:a.costs"
+    parquet = Address.parse("parquet:f")
+    assert parquet.with_table("costs") is parquet
+    assert parquet.names_table
+    assert not Address.parse("duckdb:f").names_table
+    assert Address.parse("duckdb:f#t").with_table("t").table == "t"
+    with pytest.raises(ConfigError, match="Leave one of the two out"):
+        Address.parse("duckdb:f#t").with_table("u")
+
+
+def test_opening(tmp_path: Path) -> None:
+    assert isinstance(open_target(f"parquet:{tmp_path}/p", workdir=tmp_path), ParquetTarget)
+    assert isinstance(open_target(f"duckdb:{tmp_path}/d.duckdb#t", workdir=tmp_path), DuckDBTarget)
+    with pytest.raises(ConfigError, match="names no table"):
+        open_target(f"duckdb:{tmp_path}/d.duckdb", workdir=tmp_path)
+    assert list(tmp_path.iterdir()) == []
