@@ -9,7 +9,7 @@ import pytest
 import lakebed
 from lakebed.lineage import Script
 from lakebed.lineage.export import export
-from lakebed.lineage.export.source import Sources
+from lakebed.lineage.export.script_texts import Sources
 
 pytestmark = pytest.mark.browser
 

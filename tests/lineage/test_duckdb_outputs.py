@@ -7,7 +7,7 @@ from tests.support.tpc_workload import connection as tpc_connection
 from tests.support.tpc_workload import workload
 
 import lakebed
-from lakebed.lineage.model import VALUE_ROLES
+from lakebed.lineage.contract import VALUE_ROLES
 
 SCHEMA = {"tables": [{"name": name, "columns": [{"name": c} for c in columns]} for name, columns in TABLES.items()]}
 

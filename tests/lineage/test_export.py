@@ -15,7 +15,7 @@ from lakebed.errors import ConfigError, LineageError
 from lakebed.lineage import AnalyzeResult, Script
 from lakebed.lineage.export import ALL_FORMATS, FORMATS, export
 from lakebed.lineage.export.duckdb import to_duckdb
-from lakebed.lineage.export.source import Sources
+from lakebed.lineage.export.script_texts import Sources
 
 SQL = '''CREATE TABLE raw (id INT, cost INT, kind STRING);
 CREATE VIEW clean AS SELECT id, cost * 2 AS cost FROM raw WHERE kind = 'a</script>"b"';

@@ -10,8 +10,8 @@ from tests.support.tpc_workload import workload
 
 import lakebed
 from lakebed.engines.spark.session import Session
+from lakebed.lineage.contract import VALUE_ROLES
 from lakebed.lineage.imports import from_spark
-from lakebed.lineage.model import VALUE_ROLES
 
 pytestmark = pytest.mark.spark
 

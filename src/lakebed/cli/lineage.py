@@ -10,7 +10,7 @@ from lakebed.cli.frame import ERR, Json, Workdir, print_json, reporting
 from lakebed.errors import ConfigError, NotFound
 from lakebed.lineage import AnalyzeResult, Script, analyze
 from lakebed.lineage.export import ALL_FORMATS, export
-from lakebed.lineage.export.source import Sources
+from lakebed.lineage.export.script_texts import Sources
 from lakebed.lineage.graph import LineageGraph
 from lakebed.lineage.imports import load_schema
 from lakebed.lineage.templates import dbt_scripts, looks_like_template, render

@@ -10,9 +10,9 @@ from sqlglot import exp
 from lakebed.errors import LineageError
 from lakebed.lineage.catalog import Catalog
 from lakebed.lineage.context import Context
+from lakebed.lineage.contract import AnalyzeResult, Issue, StatementLineage
 from lakebed.lineage.dialects import DIALECTS, find_dialect
 from lakebed.lineage.gc_pause import full_collections_wait
-from lakebed.lineage.model import AnalyzeResult, Issue, StatementLineage
 from lakebed.lineage.parse import Parsed, ScriptParser
 from lakebed.lineage.query import resolve_query
 from lakebed.lineage.statements import analyze_statement

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from lakebed.errors import LineageError
 from lakebed.lineage.case_rules import name_rules
+from lakebed.lineage.data_types import same_type
 from lakebed.lineage.dialects import Dialect
-from lakebed.lineage.request import ImportedTable, imported_tables, text
+from lakebed.lineage.schema_json import ImportedTable, imported_tables, text
 from lakebed.lineage.tables import Column, Part, Table
-from lakebed.lineage.types import same_type
 
 # A dotted name, its parts folded: ("app", "orders").
 TableKey = tuple[str, ...]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlglot import exp
 
 from lakebed.lineage.catalog import Catalog
+from lakebed.lineage.contract import Issue, ResolutionSource, Severity, Span, StarExpansion, StatementLineage, TableUse
 from lakebed.lineage.dialects import Dialect
-from lakebed.lineage.model import Issue, ResolutionSource, Severity, Span, StarExpansion, StatementLineage, TableUse
 from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
 from lakebed.lineage.tables import Part, Table
 

@@ -3,10 +3,10 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context, Env
+from lakebed.lineage.from_clause import read_cte
 from lakebed.lineage.relations import Ref, Refs, Relation
 from lakebed.lineage.scope import Cte
 from lakebed.lineage.set_operations import branches, combine
-from lakebed.lineage.sources import read_cte
 
 
 def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> tuple[Env, list[Cte]]:

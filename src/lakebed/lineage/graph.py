@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from lakebed.errors import LineageError
-from lakebed.lineage.model import VALUE_ROLES, AnalyzeResult, ColumnEdge, StatementLineage
+from lakebed.lineage.contract import VALUE_ROLES, AnalyzeResult, ColumnEdge, StatementLineage
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lakebed.lineage.model import Edge, Node, NodesAndEdges, ResolutionSource, StatementLineage
+from lakebed.lineage.contract import Edge, Node, NodesAndEdges, ResolutionSource, StatementLineage
 
 _RANK = {"imported": 2, "implied": 1, "unknown": 0}
 

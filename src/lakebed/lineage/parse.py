@@ -17,8 +17,8 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
+from lakebed.lineage.contract import Span
 from lakebed.lineage.dialects import Dialect
-from lakebed.lineage.model import Span
 
 # Nesting beyond this is not written by people, and the parser's recursion must end somewhere.
 MAX_NESTING = 120

@@ -4,15 +4,15 @@ from sqlglot import exp
 
 from lakebed.lineage.context import Context, Env
 from lakebed.lineage.ctes import check_unread, with_ctes
+from lakebed.lineage.data_types import struct_fields
 from lakebed.lineage.expressions import check, predicate, refs_of
+from lakebed.lineage.from_clause import add_from, add_join, add_lateral_view, source_of, values_relation
 from lakebed.lineage.output_names import output_name
 from lakebed.lineage.pivots import duckdb_pivot
 from lakebed.lineage.relations import NO_REFS, Derived, OneOf, Refs, Relation, Unknown, doubtful, union
 from lakebed.lineage.scope import Cte, Scope
 from lakebed.lineage.set_operations import branches, combine, combine_by_name
-from lakebed.lineage.sources import add_from, add_join, add_lateral_view, source_of, values_relation
 from lakebed.lineage.stars import Expansion, Item, expand, selected_columns
-from lakebed.lineage.types import struct_fields
 
 # Clauses whose columns carry no value, looked up only to find names that do not exist.
 _CHECKED = ("group", "order", "sort", "cluster", "distribute", "limit", "offset", "fetch", "hint")

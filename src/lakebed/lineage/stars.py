@@ -6,10 +6,10 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from lakebed.lineage.context import HINT_SCHEMA, Context
+from lakebed.lineage.data_types import struct_fields
 from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.relations import Derived, OneOf, Refs, Relation, Unknown, Without, doubtful
 from lakebed.lineage.scope import Scope
-from lakebed.lineage.types import struct_fields
 
 
 class Item(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from lakebed.lineage.case_rules import NameRules
-from lakebed.lineage.model import Origin, ResolvedColumn, ResolvedTable
+from lakebed.lineage.contract import Origin, ResolvedColumn, ResolvedTable
 from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 
 from lakebed.errors import ConfigError
+from lakebed.lineage.contract import AnalyzeResult
 from lakebed.lineage.export.csv import to_csv
 from lakebed.lineage.export.html import to_html
 from lakebed.lineage.export.json import to_json
 from lakebed.lineage.export.mermaid import to_mermaid
 from lakebed.lineage.export.openlineage import to_openlineage
-from lakebed.lineage.export.source import Sources
+from lakebed.lineage.export.script_texts import Sources
 from lakebed.lineage.export.text import to_text
-from lakebed.lineage.model import AnalyzeResult
 
 # Formats that are text; `duckdb` writes a file of its own.
 FORMATS: dict[str, Callable[[AnalyzeResult, Sources], str]] = {

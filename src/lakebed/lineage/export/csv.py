@@ -3,8 +3,8 @@
 import csv
 import io
 
-from lakebed.lineage.export.source import Sources
-from lakebed.lineage.model import AnalyzeResult
+from lakebed.lineage.contract import AnalyzeResult
+from lakebed.lineage.export.script_texts import Sources
 
 HEADER = (
     "statement_index",

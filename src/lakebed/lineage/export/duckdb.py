@@ -6,9 +6,9 @@ import duckdb
 import pyarrow as pa
 
 from lakebed.errors import LineageError
-from lakebed.lineage.export.source import Sources
+from lakebed.lineage.contract import AnalyzeResult
+from lakebed.lineage.export.script_texts import Sources
 from lakebed.lineage.graph import result_name
-from lakebed.lineage.model import AnalyzeResult
 
 _TABLES = """
 CREATE TABLE statements (

@@ -3,9 +3,9 @@
 import json
 from importlib.resources import files
 
-from lakebed.lineage.export.source import Sources
+from lakebed.lineage.contract import AnalyzeResult
+from lakebed.lineage.export.script_texts import Sources
 from lakebed.lineage.graph import result_name
-from lakebed.lineage.model import AnalyzeResult
 
 
 def to_html(result: AnalyzeResult, sources: Sources) -> str:

@@ -2,8 +2,8 @@
 
 import json
 
-from lakebed.lineage.export.source import Sources
-from lakebed.lineage.model import AnalyzeResult
+from lakebed.lineage.contract import AnalyzeResult
+from lakebed.lineage.export.script_texts import Sources
 
 
 def to_json(result: AnalyzeResult, sources: Sources) -> str:

@@ -1,8 +1,8 @@
 """Lineage as a Mermaid flowchart: tables as boxes with their columns, dashed arrows for what is approximate."""
 
-from lakebed.lineage.export.source import Sources
+from lakebed.lineage.contract import VALUE_ROLES, AnalyzeResult
+from lakebed.lineage.export.script_texts import Sources
 from lakebed.lineage.graph import LineageGraph
-from lakebed.lineage.model import VALUE_ROLES, AnalyzeResult
 
 
 def to_mermaid(result: AnalyzeResult, sources: Sources) -> str:

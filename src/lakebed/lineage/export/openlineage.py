@@ -7,9 +7,9 @@ transformations: values are DIRECT, conditions, windows, filters and joins are I
 import json
 import uuid
 
-from lakebed.lineage.export.source import Sources
+from lakebed.lineage.contract import AnalyzeResult, ResolvedTable, StatementLineage
+from lakebed.lineage.export.script_texts import Sources
 from lakebed.lineage.graph import result_name
-from lakebed.lineage.model import AnalyzeResult, ResolvedTable, StatementLineage
 
 PRODUCER = "https://pypi.org/project/lakebed"
 NAMESPACE = "lakebed"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from lakebed.lineage.export.source import Sources
-from lakebed.lineage.model import AnalyzeResult, StatementLineage
+from lakebed.lineage.contract import AnalyzeResult, StatementLineage
+from lakebed.lineage.export.script_texts import Sources
 
 _SIGNS = {"error": "error", "warning": "warning", "info": "note"}
 

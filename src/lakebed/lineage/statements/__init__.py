@@ -5,7 +5,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
-from lakebed.lineage.model import StatementLineage
+from lakebed.lineage.contract import StatementLineage
 from lakebed.lineage.statements import alter, create, delete, insert, merge, select, session, update
 
 Rule = Callable[[exp.Expr, Context], list[StatementLineage]]

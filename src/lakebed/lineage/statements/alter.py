@@ -3,8 +3,8 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
-from lakebed.lineage.model import StatementLineage
-from lakebed.lineage.sources import table_parts
+from lakebed.lineage.contract import StatementLineage
+from lakebed.lineage.from_clause import table_parts
 from lakebed.lineage.statements.create import redefine_view
 from lakebed.lineage.statements.result import Target, lineage, report_mismatch, target_use
 from lakebed.lineage.tables import Column

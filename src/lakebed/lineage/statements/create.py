@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
+from lakebed.lineage.contract import StatementLineage, TableUse
 from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import refs_of
-from lakebed.lineage.model import StatementLineage, TableUse
+from lakebed.lineage.from_clause import derived
 from lakebed.lineage.relations import Refs, Relation
 from lakebed.lineage.scope import Scope, Source
-from lakebed.lineage.sources import derived
 from lakebed.lineage.statements.result import Target, Written, lineage, of_relation, report_mismatch
 from lakebed.lineage.statements.select import temporary_name
 from lakebed.lineage.statements.session import not_followed

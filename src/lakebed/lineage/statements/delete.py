@@ -3,11 +3,11 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
+from lakebed.lineage.contract import StatementLineage
 from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate
-from lakebed.lineage.model import StatementLineage
+from lakebed.lineage.from_clause import add_from, add_join
 from lakebed.lineage.scope import Scope
-from lakebed.lineage.sources import add_from, add_join
 from lakebed.lineage.statements.result import Target, lineage, target_use
 from lakebed.lineage.statements.session import not_followed
 from lakebed.lineage.statements.update import add_target

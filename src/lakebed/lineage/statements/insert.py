@@ -3,13 +3,13 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context, Env
+from lakebed.lineage.contract import StatementLineage, TableUse
 from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate, refs_of
-from lakebed.lineage.model import StatementLineage, TableUse
+from lakebed.lineage.from_clause import add_from, add_join
 from lakebed.lineage.query import select_from
 from lakebed.lineage.relations import NO_REFS, Refs, Relation, union
 from lakebed.lineage.scope import Scope, Source
-from lakebed.lineage.sources import add_from, add_join
 from lakebed.lineage.statements.result import Target, Written, lineage, target_use
 from lakebed.lineage.statements.session import not_followed
 from lakebed.lineage.statements.update import assigned

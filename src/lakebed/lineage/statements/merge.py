@@ -3,12 +3,12 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import HINT_SCHEMA, Context
+from lakebed.lineage.contract import StatementLineage
 from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate, refs_of
-from lakebed.lineage.model import StatementLineage
+from lakebed.lineage.from_clause import source_of
 from lakebed.lineage.relations import NO_REFS, Refs, Relation, UnknownTable, doubtful
 from lakebed.lineage.scope import Scope, Source
-from lakebed.lineage.sources import source_of
 from lakebed.lineage.statements.result import Target, Written, lineage, target_use
 from lakebed.lineage.statements.update import add_target, assigned
 

@@ -6,9 +6,9 @@ from sqlglot import exp
 
 from lakebed.lineage.catalog import Mismatch
 from lakebed.lineage.context import Context
-from lakebed.lineage.model import ColumnEdge, ResolutionSource, StatementLineage, TableEdge, TableUse
+from lakebed.lineage.contract import ColumnEdge, ResolutionSource, StatementLineage, TableEdge, TableUse
+from lakebed.lineage.from_clause import table_parts
 from lakebed.lineage.relations import Refs, Relation, UnknownTable
-from lakebed.lineage.sources import table_parts
 from lakebed.lineage.tables import Column, Part
 
 # A column that is written: its name, its place in the output or None, and where its value comes from.

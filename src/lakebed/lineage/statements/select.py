@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
-from lakebed.lineage.model import StatementLineage, TableUse
+from lakebed.lineage.contract import StatementLineage, TableUse
 from lakebed.lineage.statements.result import Target, declared, lineage, of_relation, report_mismatch
 
 

@@ -5,8 +5,8 @@ import re
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
-from lakebed.lineage.model import StatementLineage, TableUse
-from lakebed.lineage.sources import table_parts
+from lakebed.lineage.contract import StatementLineage, TableUse
+from lakebed.lineage.from_clause import table_parts
 from lakebed.lineage.statements.result import Target, lineage, of_relation, target_use
 from lakebed.lineage.tables import Column, Part
 

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from lakebed.lineage.analyze import Script
-from lakebed.lineage.model import Issue, Span, StatementLineage
+from lakebed.lineage.contract import Issue, Span, StatementLineage
 
 
 class Sources:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from lakebed.lineage.context import HINT_SCHEMA, Context
+from lakebed.lineage.data_types import struct_fields
 from lakebed.lineage.expressions import collect, predicate, refs_of
 from lakebed.lineage.pivots import pivoted
 from lakebed.lineage.relations import NO_REFS, Derived, Fields, Ref, Refs, Relation, union
 from lakebed.lineage.scope import Cte, Scope, Source
 from lakebed.lineage.tables import Part
-from lakebed.lineage.types import struct_fields
 
 _FLATTEN = ("SEQ", "KEY", "PATH", "INDEX", "VALUE", "THIS")
 _FLATTEN_FROM_DATA = frozenset({"KEY", "VALUE", "THIS"})
