@@ -9,7 +9,7 @@ import pytest
 import lakebed
 from lakebed.lineage import Script
 from lakebed.lineage.export import export
-from lakebed.lineage.export.script_texts import Sources
+from lakebed.lineage.export.script_texts import ScriptTexts
 
 pytestmark = pytest.mark.browser
 
@@ -31,7 +31,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")
     scripts = [Script(SQL, "costs.sql")]
     file = tmp_path_factory.mktemp("page") / "lineage.html"
-    file.write_text(export(lakebed.analyze(scripts, dialect="duckdb"), "html", Sources(scripts)), encoding="utf-8")
+    file.write_text(export(lakebed.analyze(scripts, dialect="duckdb"), "html", ScriptTexts(scripts)), encoding="utf-8")
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(
             executable_path=chromium,

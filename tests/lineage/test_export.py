@@ -15,7 +15,7 @@ from lakebed.errors import ConfigError, LineageError
 from lakebed.lineage import AnalyzeResult, Script
 from lakebed.lineage.export import ALL_FORMATS, FORMATS, export
 from lakebed.lineage.export.duckdb import to_duckdb
-from lakebed.lineage.export.script_texts import Sources
+from lakebed.lineage.export.script_texts import ScriptTexts
 
 SQL = '''CREATE TABLE raw (id INT, cost INT, kind STRING);
 CREATE VIEW clean AS SELECT id, cost * 2 AS cost FROM raw WHERE kind = 'a</script>"b"';
@@ -35,24 +35,24 @@ def result(scripts: list[Script]) -> AnalyzeResult:
 
 
 @pytest.fixture(scope="module")
-def sources(scripts: list[Script]) -> Sources:
-    return Sources(scripts)
+def sources(scripts: list[Script]) -> ScriptTexts:
+    return ScriptTexts(scripts)
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_every_format_names_every_table(result: AnalyzeResult, sources: Sources, format: str) -> None:
+def test_every_format_names_every_table(result: AnalyzeResult, sources: ScriptTexts, format: str) -> None:
     text = export(result, format, sources)
     for table in ("raw", "clean", "daily"):
         assert table in text
 
 
-def test_an_unknown_format_is_refused_with_the_list(result: AnalyzeResult, sources: Sources) -> None:
+def test_an_unknown_format_is_refused_with_the_list(result: AnalyzeResult, sources: ScriptTexts) -> None:
     with pytest.raises(ConfigError, match="openlineage"):
         export(result, "pdf", sources)
     assert "duckdb" in ALL_FORMATS
 
 
-def test_text_is_a_tree_with_places(result: AnalyzeResult, sources: Sources) -> None:
+def test_text_is_a_tree_with_places(result: AnalyzeResult, sources: ScriptTexts) -> None:
     text = export(result, "text", sources)
     assert "2. CREATE_VIEW clean  (models/costs.sql:2)" in text
     assert "├─ cost\n│  └─ raw.cost" in text
@@ -62,14 +62,14 @@ def test_text_is_a_tree_with_places(result: AnalyzeResult, sources: Sources) -> 
     assert text.rstrip().endswith("1 error, 0 warnings, 2 notes")
 
 
-def test_json_is_the_contract(result: AnalyzeResult, sources: Sources) -> None:
+def test_json_is_the_contract(result: AnalyzeResult, sources: ScriptTexts) -> None:
     answer = json.loads(export(result, "json", sources))
     assert answer == json.loads(json.dumps(result.to_dict()))
     assert answer["statements"][0]["file"] == "models/costs.sql"
     assert {issue["file"] for issue in answer["issues"]} == {"models/costs.sql"}
 
 
-def test_csv_has_one_row_per_edge(result: AnalyzeResult, sources: Sources) -> None:
+def test_csv_has_one_row_per_edge(result: AnalyzeResult, sources: ScriptTexts) -> None:
     rows = list(csv.DictReader(io.StringIO(export(result, "csv", sources))))
     assert len(rows) == sum(len(statement.column_lineage) for statement in result.statements)
     assert {row["role"] for row in rows} == {"value", "window", "filter", "join"}
@@ -77,7 +77,7 @@ def test_csv_has_one_row_per_edge(result: AnalyzeResult, sources: Sources) -> No
     assert 'the "total"' in {row["target_column"] for row in rows}
 
 
-def test_mermaid_quotes_names_and_dashes_doubt(result: AnalyzeResult, sources: Sources) -> None:
+def test_mermaid_quotes_names_and_dashes_doubt(result: AnalyzeResult, sources: ScriptTexts) -> None:
     text = export(result, "mermaid", sources)
     assert text.startswith("flowchart LR\n")
     assert "the &quot;total&quot;" in text
@@ -86,7 +86,7 @@ def test_mermaid_quotes_names_and_dashes_doubt(result: AnalyzeResult, sources: S
     assert text.count("subgraph") == text.count("\n  end")
 
 
-def test_html_stands_alone_and_sql_cannot_leave_its_script(result: AnalyzeResult, sources: Sources) -> None:
+def test_html_stands_alone_and_sql_cannot_leave_its_script(result: AnalyzeResult, sources: ScriptTexts) -> None:
     page = export(result, "html", sources)
     assert page.count("</script>") == 1
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
@@ -96,7 +96,7 @@ def test_html_stands_alone_and_sql_cannot_leave_its_script(result: AnalyzeResult
     assert {table["name"] for table in json.loads(data)["tables"]} >= {"raw", "clean", "daily", "elsewhere"}
 
 
-def test_duckdb_file_has_recursive_views(result: AnalyzeResult, sources: Sources, tmp_path: Path) -> None:
+def test_duckdb_file_has_recursive_views(result: AnalyzeResult, sources: ScriptTexts, tmp_path: Path) -> None:
     path = tmp_path / "lineage.duckdb"
     to_duckdb(result, sources, path)
     with duckdb.connect(str(path), read_only=True) as connection:
@@ -115,7 +115,7 @@ def test_duckdb_file_has_recursive_views(result: AnalyzeResult, sources: Sources
 
 def test_duckdb_views_end_where_a_table_reads_itself(tmp_path: Path) -> None:
     scripts = [Script("UPDATE t SET a = b; UPDATE t SET b = a; INSERT INTO t SELECT a, b FROM t")]
-    to_duckdb(lakebed.analyze(scripts), Sources(scripts), tmp_path / "x.duckdb")
+    to_duckdb(lakebed.analyze(scripts), ScriptTexts(scripts), tmp_path / "x.duckdb")
     with duckdb.connect(str(tmp_path / "x.duckdb"), read_only=True) as connection:
         assert len(connection.sql("FROM upstream").fetchall()) == 4
 
@@ -202,7 +202,7 @@ RUN_EVENT = {
 }
 
 
-def test_openlineage_events_keep_the_specification(result: AnalyzeResult, sources: Sources) -> None:
+def test_openlineage_events_keep_the_specification(result: AnalyzeResult, sources: ScriptTexts) -> None:
     events = [json.loads(line) for line in export(result, "openlineage", sources).splitlines()]
     validator = jsonschema.Draft202012Validator(RUN_EVENT, format_checker=jsonschema.FormatChecker())
     for event in events:
@@ -219,7 +219,7 @@ def test_openlineage_events_keep_the_specification(result: AnalyzeResult, source
     assert view["job"]["facets"]["sql"]["query"].startswith("CREATE VIEW clean")
 
 
-def test_openlineages_own_client_accepts_the_events(result: AnalyzeResult, sources: Sources) -> None:
+def test_openlineages_own_client_accepts_the_events(result: AnalyzeResult, sources: ScriptTexts) -> None:
     facets = pytest.importorskip("openlineage.client.facet_v2", reason="openlineage-python is not installed")
     lineage = facets.column_lineage_dataset
     for line in export(result, "openlineage", sources).splitlines():
@@ -239,7 +239,9 @@ def test_openlineages_own_client_accepts_the_events(result: AnalyzeResult, sourc
         assert built._schemaURL == facet["_schemaURL"]
 
 
-def test_the_schemas_that_events_name_are_those_of_openlineages_client(result: AnalyzeResult, sources: Sources) -> None:
+def test_the_schemas_that_events_name_are_those_of_openlineages_client(
+    result: AnalyzeResult, sources: ScriptTexts
+) -> None:
     facets = pytest.importorskip("openlineage.client.facet_v2", reason="openlineage-python is not installed")
     events = pytest.importorskip("openlineage.client.event_v2")
     event = json.loads(export(result, "openlineage", sources).splitlines()[1])

@@ -8,7 +8,7 @@ import pytest
 
 import lakebed
 from lakebed.errors import LineageError
-from lakebed.lineage.gc_pause import full_collections_wait
+from lakebed.lineage.gc_pause import defer_full_collections
 
 SCRIPT = "".join(f"CREATE TABLE t{i} AS SELECT a, b + c AS b, c FROM t{i // 2} WHERE a;\n" for i in range(1, 3000))
 
@@ -61,12 +61,12 @@ def test_analyses_at_once_restore_when_the_last_one_ends() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def analysis() -> None:
-        with full_collections_wait():
+        with defer_full_collections():
             inside.set()
             leave.wait(10)
 
     other = threading.Thread(target=analysis)
-    with full_collections_wait():
+    with defer_full_collections():
         other.start()
         assert inside.wait(10)
     assert gc.get_threshold()[2] > before[2]

@@ -10,7 +10,7 @@ from lakebed.cli.frame import ERR, Json, Workdir, print_json, reporting
 from lakebed.errors import ConfigError, NotFound
 from lakebed.lineage import AnalyzeResult, Script, analyze
 from lakebed.lineage.export import ALL_FORMATS, export
-from lakebed.lineage.export.script_texts import Sources
+from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.graph import LineageGraph
 from lakebed.lineage.imports import load_schema
 from lakebed.lineage.templates import dbt_scripts, looks_like_template, render
@@ -64,9 +64,9 @@ def lineage(
         if upstream or downstream:
             _show_walk(result, upstream, downstream, as_json=as_json)
         elif format == "duckdb":
-            _write_duckdb(result, Sources(scripts), output, as_json=as_json)
+            _write_duckdb(result, ScriptTexts(scripts), output, as_json=as_json)
         else:
-            _write(export(result, "json" if as_json else format, Sources(scripts)), output)
+            _write(export(result, "json" if as_json else format, ScriptTexts(scripts)), output)
     if strict and any(issue.severity in ("error", "warning") for issue in result.issues):
         raise typer.Exit(1)
 
@@ -105,7 +105,7 @@ def _write(text: str, output: Path | None) -> None:
         ERR.print(f"wrote {output}")
 
 
-def _write_duckdb(result: AnalyzeResult, sources: Sources, output: Path | None, *, as_json: bool) -> None:
+def _write_duckdb(result: AnalyzeResult, sources: ScriptTexts, output: Path | None, *, as_json: bool) -> None:
     from lakebed.lineage.export.duckdb import to_duckdb
 
     path = output or Path("lineage.duckdb")

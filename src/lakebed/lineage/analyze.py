@@ -12,8 +12,8 @@ from lakebed.lineage.catalog import Catalog
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import AnalyzeResult, Issue, StatementLineage
 from lakebed.lineage.dialects import DIALECTS, find_dialect
-from lakebed.lineage.gc_pause import full_collections_wait
-from lakebed.lineage.parse import Parsed, ScriptParser
+from lakebed.lineage.gc_pause import defer_full_collections
+from lakebed.lineage.parse import ParsedStatement, ScriptParser
 from lakebed.lineage.query import resolve_query
 from lakebed.lineage.statements import analyze_statement
 
@@ -53,7 +53,7 @@ class Analyzer:
         for parsed in self._parser.statements(script.sql):
             self._add(parsed, script.file)
 
-    def _add(self, parsed: Parsed, file: str | None) -> None:
+    def _add(self, parsed: ParsedStatement, file: str | None) -> None:
         ctx = Context(self.catalog, self._index, parsed.span, parsed.offset, resolve_query, analyze_statement)
         self._index += 1
         if parsed.problem is not None or parsed.tree is None:
@@ -101,7 +101,7 @@ class Analyzer:
             )
             self._statements.append(_empty("UNKNOWN", ctx))
 
-    def _unparsed(self, parsed: Parsed, ctx: Context) -> None:
+    def _unparsed(self, parsed: ParsedStatement, ctx: Context) -> None:
         problem = parsed.problem
         ctx.issues.append(
             Issue(
@@ -165,7 +165,7 @@ def analyze(
     analyzer = Analyzer(
         dialect=dialect, schema=_schema(schema), allow_implied=allow_implied, merge_columns=merge_columns
     )
-    with full_collections_wait():
+    with defer_full_collections():
         for script in [Script(sql)] if isinstance(sql, str) else sql:
             analyzer.add(script)
         return analyzer.result()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lakebed.lineage.dialects import Case, Dialect
 
-Key = Callable[[str, bool], str]
+CaseFold = Callable[[str, bool], str]
 
 
 def _insensitive(text: str, quoted: bool) -> str:
@@ -24,19 +24,19 @@ def _exact(text: str, quoted: bool) -> str:
     return text
 
 
-_KEYS: dict[Case, Key] = {"insensitive": _insensitive, "lower": _lower, "upper": _upper, "exact": _exact}
+_KEY_FOLDS: dict[Case, CaseFold] = {"insensitive": _insensitive, "lower": _lower, "upper": _upper, "exact": _exact}
 # What a name is shown as: folding dialects store the folded spelling, the others keep what was written.
-_SPELLINGS: dict[Case, Key] = {"insensitive": _exact, "lower": _lower, "upper": _upper, "exact": _exact}
+_SPELLING_FOLDS: dict[Case, CaseFold] = {"insensitive": _exact, "lower": _lower, "upper": _upper, "exact": _exact}
 
 
 @dataclass(frozen=True, slots=True)
 class NameRules:
     """Keys and spellings of tables and columns under one dialect, or under the request's `caseSensitivity`."""
 
-    table_key: Key
-    column_key: Key
-    table_spelling: Key
-    column_spelling: Key
+    table_key: CaseFold
+    column_key: CaseFold
+    table_spelling: CaseFold
+    column_spelling: CaseFold
     # whether an unquoted column name is another name than the same text in quotes
     folds: bool
 
@@ -49,5 +49,9 @@ def name_rules(dialect: Dialect, case_sensitivity: str | None = None) -> NameRul
     elif case_sensitivity in ("lower", "upper", "insensitive"):
         tables = columns = "insensitive"
     return NameRules(
-        _KEYS[tables], _KEYS[columns], _SPELLINGS[tables], _SPELLINGS[columns], columns in ("lower", "upper")
+        _KEY_FOLDS[tables],
+        _KEY_FOLDS[columns],
+        _SPELLING_FOLDS[tables],
+        _SPELLING_FOLDS[columns],
+        columns in ("lower", "upper"),
     )

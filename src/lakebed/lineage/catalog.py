@@ -14,13 +14,13 @@ from lakebed.lineage.case_rules import name_rules
 from lakebed.lineage.data_types import same_type
 from lakebed.lineage.dialects import Dialect
 from lakebed.lineage.schema_json import ImportedTable, imported_tables, text
-from lakebed.lineage.tables import Column, Part, Table
+from lakebed.lineage.tables import CatalogColumn, CatalogTable, NamePart
 
 # A dotted name, its parts folded: ("app", "orders").
 TableKey = tuple[str, ...]
 
 
-class Mismatch(NamedTuple):
+class SchemaMismatch(NamedTuple):
     """How a declaration differs from the imported table of the same name."""
 
     table: str
@@ -52,8 +52,8 @@ class Catalog:
         self.default_schema = text(request, "defaultSchema")
         self.search_path = tuple(self._namespaces(request))
         self.updated_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._imported: dict[TableKey, Table] = {}
-        self._implied: dict[TableKey, Table] = {}
+        self._imported: dict[TableKey, CatalogTable] = {}
+        self._implied: dict[TableKey, CatalogTable] = {}
         # how a table that nobody declared was spelled first, so that one table has one name in a result
         self._spelled: dict[TableKey, str] = {}
         # last part of a name -> a table that has it: what an unknown name may have meant
@@ -62,7 +62,7 @@ class Catalog:
             self._import(table)
         self.has_imported = bool(self._imported)
 
-    def key(self, parts: Sequence[Part]) -> TableKey:
+    def key(self, parts: Sequence[NamePart]) -> TableKey:
         table_key = self.rules.table_key
         return tuple([table_key(part.text, part.quoted) for part in parts])
 
@@ -109,7 +109,7 @@ class Catalog:
             if schema and key[1:2] == schema:
                 yield key[2:]
 
-    def spelled(self, parts: Sequence[Part]) -> tuple[str, ...]:
+    def spelled(self, parts: Sequence[NamePart]) -> tuple[str, ...]:
         """The parts of a name that no table bears: as written or folded, completed by the defaults."""
         spelling = self.rules.table_spelling
         shown = tuple([spelling(part.text, part.quoted) for part in parts])
@@ -121,7 +121,7 @@ class Catalog:
             shown = (self.default_catalog, *shown)
         return shown
 
-    def name_of(self, parts: Sequence[Part]) -> str:
+    def name_of(self, parts: Sequence[NamePart]) -> str:
         """The dotted name of a table that nothing declares."""
         key = self.key(parts)
         name = self._spelled.get(key)
@@ -129,11 +129,11 @@ class Catalog:
             name = self._spelled[key] = ".".join(self.spelled(parts))
         return name
 
-    def similar(self, parts: Sequence[Part]) -> str | None:
+    def similar(self, parts: Sequence[NamePart]) -> str | None:
         """A declared table whose last part is the same: what the writer may have meant."""
         return self._by_last.get(self.key(parts)[-1]) if parts else None
 
-    def find(self, parts: Sequence[Part]) -> Table | None:
+    def find(self, parts: Sequence[NamePart]) -> CatalogTable | None:
         """The table that a name means here, imported before implied."""
         key = self.key(parts)
         if not key:
@@ -152,33 +152,33 @@ class Catalog:
         return None
 
     def _import(self, table: ImportedTable) -> None:
-        entry = Table(table.parts, partial(self._read_columns, table), "imported", complete=table.complete)
+        entry = CatalogTable(table.parts, partial(self._read_columns, table), "imported", complete=table.complete)
         fold = self.rules.table_key
         folded = tuple([fold(part, False) for part in table.parts])
         self._by_last.setdefault(folded[-1], entry.name)
         self._imported[tuple([fold(part, True) for part in table.parts])] = entry
         self._imported.setdefault(folded, entry)
 
-    def _read_columns(self, table: ImportedTable) -> tuple[Column, ...]:
+    def _read_columns(self, table: ImportedTable) -> tuple[CatalogColumn, ...]:
         key = self.rules.column_key
         merged = self.merge_columns
         return tuple(
             [
-                Column(name, key(name, True), kind, "implied" if implied and merged else "imported")
+                CatalogColumn(name, key(name, True), kind, "implied" if implied and merged else "imported")
                 for name, kind, implied in table.read_columns()
             ]
         )
 
     def declare(
         self,
-        parts: Sequence[Part],
-        columns: Sequence[Column],
+        parts: Sequence[NamePart],
+        columns: Sequence[CatalogColumn],
         *,
         kind: str,
         statement_index: int,
         temporary: bool = False,
         complete: bool = True,
-    ) -> Mismatch | None:
+    ) -> SchemaMismatch | None:
         """What DDL says about a table; an answer says how it contradicts the imported one."""
         if not self.allow_implied or not parts:
             return None
@@ -190,7 +190,7 @@ class Catalog:
         )
         key = tuple(self.rules.table_key(part, True) for part in spelled)
         self._by_last.setdefault(key[-1], ".".join(spelled))
-        self._implied[key] = Table(
+        self._implied[key] = CatalogTable(
             spelled,
             tuple(columns),
             "implied",
@@ -201,13 +201,15 @@ class Catalog:
         )
         return None
 
-    def _find_imported(self, parts: Sequence[Part]) -> Table | None:
+    def _find_imported(self, parts: Sequence[NamePart]) -> CatalogTable | None:
         for candidate in self._candidates(self.key(parts)):
             if (table := self._imported.get(candidate)) is not None:
                 return table
         return None
 
-    def _compare(self, imported: Table, columns: Sequence[Column], complete: bool) -> Mismatch | None:
+    def _compare(
+        self, imported: CatalogTable, columns: Sequence[CatalogColumn], complete: bool
+    ) -> SchemaMismatch | None:
         fold = self.rules.column_key
         have = {fold(column.name, False): column for column in imported.columns}
         declared = {fold(column.name, False): column for column in columns}
@@ -224,24 +226,24 @@ class Catalog:
             added = tuple(column._replace(origin="implied") for key, column in declared.items() if key not in have)
             if added:
                 self._replace_imported(imported, imported.with_columns(imported.columns + added))
-            mismatch = Mismatch(imported.name, (), (), retyped)
+            mismatch = SchemaMismatch(imported.name, (), (), retyped)
         else:
-            mismatch = Mismatch(imported.name, missing, extra, retyped)
+            mismatch = SchemaMismatch(imported.name, missing, extra, retyped)
         if not mismatch:
             return None
         current = self._imported_like(imported)
         self._replace_imported(current, current.with_columns(current.columns, mismatch=True))
         return mismatch
 
-    def _imported_like(self, table: Table) -> Table:
+    def _imported_like(self, table: CatalogTable) -> CatalogTable:
         return next(entry for entry in self._imported.values() if entry.parts == table.parts)
 
-    def _replace_imported(self, old: Table, new: Table) -> None:
+    def _replace_imported(self, old: CatalogTable, new: CatalogTable) -> None:
         for key, entry in self._imported.items():
             if entry is old:
                 self._imported[key] = new
 
-    def alter(self, parts: Sequence[Part], columns: Sequence[Column]) -> Mismatch | None:
+    def alter(self, parts: Sequence[NamePart], columns: Sequence[CatalogColumn]) -> SchemaMismatch | None:
         """New columns of a table that exists; on an imported table they are only compared."""
         if not self.allow_implied:
             return None
@@ -253,22 +255,22 @@ class Catalog:
         self._implied[self._implied_key(table)] = table.with_columns(tuple(columns))
         return None
 
-    def _implied_key(self, table: Table) -> TableKey:
+    def _implied_key(self, table: CatalogTable) -> TableKey:
         return tuple(self.rules.table_key(part, True) for part in table.parts)
 
-    def drop(self, parts: Sequence[Part]) -> None:
+    def drop(self, parts: Sequence[NamePart]) -> None:
         """Forgets an implied table; imported ones stay, because the user said that they exist."""
         table = self.find(parts)
         if table is not None and table.origin == "implied":
             del self._implied[self._implied_key(table)]
 
-    def drop_schema(self, parts: Sequence[Part]) -> None:
+    def drop_schema(self, parts: Sequence[NamePart]) -> None:
         """Forgets the implied tables of a schema."""
         prefix = self.key(parts)
         for key in [key for key in self._implied if key[:-1][-len(prefix) :] == prefix]:
             del self._implied[key]
 
-    def rename(self, parts: Sequence[Part], new: Sequence[Part], statement_index: int) -> None:
+    def rename(self, parts: Sequence[NamePart], new: Sequence[NamePart], statement_index: int) -> None:
         """Gives a table a new name; the imported one keeps its old name too."""
         table = self.find(parts)
         if table is None or not new or not self.allow_implied:
@@ -286,7 +288,7 @@ class Catalog:
             renamed.statement_index = statement_index
         self._implied[tuple(self.rules.table_key(part, True) for part in spelled)] = renamed
 
-    def swap(self, parts: Sequence[Part], other: Sequence[Part]) -> None:
+    def swap(self, parts: Sequence[NamePart], other: Sequence[NamePart]) -> None:
         """Exchanges the names of two implied tables."""
         one, two = self.find(parts), self.find(other)
         if one is None or two is None or "imported" in (one.origin, two.origin):
@@ -294,6 +296,6 @@ class Catalog:
         self._implied[self._implied_key(one)] = two.renamed(one.parts)
         self._implied[self._implied_key(two)] = one.renamed(two.parts)
 
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[CatalogTable, ...]:
         """Every table known now, imported ones first."""
         return tuple(dict.fromkeys([*self._imported.values(), *self._implied.values()]))

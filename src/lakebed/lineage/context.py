@@ -10,7 +10,7 @@ from lakebed.lineage.catalog import Catalog
 from lakebed.lineage.contract import Issue, ResolutionSource, Severity, Span, StarExpansion, StatementLineage, TableUse
 from lakebed.lineage.dialects import Dialect
 from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
-from lakebed.lineage.tables import Part, Table
+from lakebed.lineage.tables import CatalogTable, NamePart
 
 if TYPE_CHECKING:
     from lakebed.lineage.scope import Cte, Scope
@@ -24,7 +24,7 @@ HINT_SCHEMA = (
 )
 
 
-class Effects(NamedTuple):
+class Reads(NamedTuple):
     """What a part of a statement reads besides its columns: tables, predicates, stars."""
 
     used: dict[str, TableUse]
@@ -92,7 +92,7 @@ class Context:
         self.stars_matter = True
         self._reported: set[tuple[str, str]] = set()
 
-    def inside(self, env: Env) -> "Context":
+    def nested_context(self, env: Env) -> "Context":
         """The same statement's context for a part that writes on its own."""
         return Context(self.catalog, self.index, self.span, self.offset, self.query, self.statement, env)
 
@@ -112,7 +112,7 @@ class Context:
 
     # -- tables
 
-    def read_table(self, parts: list[Part], node: exp.Expr | None) -> Relation:
+    def read_table(self, parts: list[NamePart], node: exp.Expr | None) -> Relation:
         """The columns of a table that the statement reads; an unknown table is an issue and has any column."""
         table = self.catalog.find(parts)
         if table is None:
@@ -127,7 +127,7 @@ class Context:
         return table.relation(self.catalog.rules)
 
     def report_unknown_table(
-        self, name: str, parts: list[Part], node: exp.Expr | None, *, target: bool = False
+        self, name: str, parts: list[NamePart], node: exp.Expr | None, *, target: bool = False
     ) -> None:
         """Says once per statement that nothing is known about a table."""
         if ("UNKNOWN_TABLE", name) in self._reported:
@@ -145,29 +145,29 @@ class Context:
         use = self.used.get(name)
         return use.resolution_source if use else "unknown"
 
-    def find_table(self, parts: list[Part]) -> Table | None:
+    def find_table(self, parts: list[NamePart]) -> CatalogTable | None:
         return self.catalog.find(parts)
 
     # -- what was seen
 
     @contextmanager
-    def apart(self) -> Iterator[Effects]:
+    def collect_reads(self) -> Iterator[Reads]:
         """Collects what a part reads on its own: a CTE's reads count where, and only if, the CTE is read."""
-        around = Effects(self.used, self.predicates, self.unexpanded, self.stars)
-        part = Effects({}, {}, set(), [])
+        around = Reads(self.used, self.predicates, self.unexpanded, self.stars)
+        part = Reads({}, {}, set(), [])
         self.used, self.predicates, self.unexpanded, self.stars = part
         try:
             yield part
         finally:
             self.used, self.predicates, self.unexpanded, self.stars = around
 
-    def apply(self, effects: Effects) -> None:
+    def add_reads(self, reads: Reads) -> None:
         """Counts what a part reads."""
-        for name, use in effects.used.items():
+        for name, use in reads.used.items():
             self.used.setdefault(name, use)
-        self.predicates.update(effects.predicates)
-        self.unexpanded |= effects.unexpanded
-        self.stars += [star for star in dict.fromkeys(effects.stars) if star not in self.stars]
+        self.predicates.update(reads.predicates)
+        self.unexpanded |= reads.unexpanded
+        self.stars += [star for star in dict.fromkeys(reads.stars) if star not in self.stars]
 
     def predicate(self, refs: Refs, role: str) -> None:
         """Columns that decide which rows there are."""

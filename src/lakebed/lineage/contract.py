@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from lakebed.lineage.gc_pause import full_collections_wait
+from lakebed.lineage.gc_pause import defer_full_collections
 
 if TYPE_CHECKING:
-    from lakebed.lineage.tables import Table
+    from lakebed.lineage.tables import CatalogTable
 
 Role = Literal["value", "conditional", "window", "filter", "join"]
 Severity = Literal["error", "warning", "info"]
@@ -283,7 +283,7 @@ class AnalyzeResult:
     issues: tuple[Issue, ...]
     dialect: str
     # the catalog's tables at the end; turned into `resolved_schema` when somebody looks
-    catalog_tables: "tuple[Table, ...]" = field(repr=False)
+    catalog_tables: "tuple[CatalogTable, ...]" = field(repr=False)
     updated_at: str
 
     @cached_property
@@ -304,7 +304,7 @@ class AnalyzeResult:
         return _summarise(self.statements, self.issues)
 
     def to_dict(self) -> dict[str, object]:
-        with full_collections_wait():
+        with defer_full_collections():
             return {
                 "statements": [statement.to_dict() for statement in self.statements],
                 "globalLineage": self.global_lineage.to_dict(),

@@ -25,9 +25,9 @@ def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> tuple[Env, list[Cte]]:
         key = ctx.key_of(identifier)
         entry = Cte(cte, dict(current))
         if _recurses(cte, key, recursive, ctx):
-            with ctx.apart() as effects:
+            with ctx.collect_reads() as reads:
                 entry.relation = _recursive(cte, key, current, ctx)
-            entry.effects = effects
+            entry.reads = reads
         current[key] = entry
         defined.append(entry)
     return current, defined
@@ -44,7 +44,7 @@ def _recurses(cte: exp.Expr, key: str, said: bool, ctx: Context) -> bool:
     body = cte.args["this"]
     while isinstance(body, exp.Subquery):
         body = body.args["this"]
-    if not isinstance(body, exp.SetOperation) or not (said or ctx.dialect.recursive_unsaid):
+    if not isinstance(body, exp.SetOperation) or not (said or ctx.dialect.recursive_without_keyword):
         return False
     first, *rest = branches(body)
     return not _reads(first, key, ctx) and any(_reads(branch, key, ctx) for branch in rest)

@@ -24,11 +24,11 @@ class Dialect:
     # `SELECT a AS b ... WHERE b = 1`
     alias_in_where: bool = False
     # `WITH r AS (... UNION ALL ... r ...)` recurses without the word RECURSIVE
-    recursive_unsaid: bool = False
+    recursive_without_keyword: bool = False
     # `SELECT *` over USING puts the merged columns first; the others leave them where the left table has them
     using_first: bool = True
     # columns of the same name in a derived table are told apart as a, a_1; elsewhere they are ambiguous
-    numbers_repeated: bool = False
+    numbers_duplicates: bool = False
     # UNPIVOT lists the name column before the value columns
     unpivot_name_first: bool = True
     # the names that columns of VALUES have without an alias: prefix and first number
@@ -58,7 +58,7 @@ _MYSQL = Dialect("mysql", "mysql", tables="exact", values_names=("column_", 0), 
 _TSQL = Dialect(
     "tsql",
     "tsql",
-    recursive_unsaid=True,
+    recursive_without_keyword=True,
     unpivot_name_first=False,
     unnamed="none",
     structs=False,
@@ -84,7 +84,7 @@ DIALECTS = {
             lateral_alias=True,
             alias_in_where=True,
             using_first=False,
-            numbers_repeated=True,
+            numbers_duplicates=True,
             values_names=("col", 0),
             pseudo_columns=frozenset({"rowid", "filename", "file_row_number"}),
         ),
@@ -116,7 +116,7 @@ DIALECTS = {
             columns="upper",
             lateral_alias=True,
             alias_in_where=True,
-            recursive_unsaid=True,
+            recursive_without_keyword=True,
             values_names=("COLUMN", 1),
             pseudo_columns=frozenset(
                 {
@@ -150,7 +150,7 @@ DIALECTS = {
             "oracle",
             tables="upper",
             columns="upper",
-            recursive_unsaid=True,
+            recursive_without_keyword=True,
             structs=False,
             pseudo_columns=frozenset(
                 {"rownum", "rowid", "level", "sysdate", "systimestamp", "user", "uid", "connect_by_isleaf"}

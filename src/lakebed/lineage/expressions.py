@@ -11,11 +11,11 @@ from sqlglot import exp
 from sqlglot.expressions import Expr
 
 from lakebed.lineage.context import Context
-from lakebed.lineage.relations import Ref, Refs, doubtful, with_role
+from lakebed.lineage.relations import Ref, Refs, mark_approximate, with_role
 from lakebed.lineage.scope import Scope, column_refs, whole_row
 
 Stack = list[tuple[Expr, str]]
-Rule = Callable[[Expr, str, Stack, Scope, Context, dict[Ref, None]], None]
+ExpressionRule = Callable[[Expr, str, Stack, Scope, Context, dict[Ref, None]], None]
 
 VALUE = "value"
 CONDITIONAL = "conditional"
@@ -106,7 +106,7 @@ def _push(stack: Stack, value: object, role: str) -> None:
         stack.append((value, role))
 
 
-def _inside(role: str, inner: str) -> str:
+def _inner_role(role: str, inner: str) -> str:
     """A condition inside of a window is still the window's; only plain values take the inner role."""
     return inner if role == VALUE else role
 
@@ -116,7 +116,7 @@ def _skip(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found
 
 
 def _case(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
-    condition = _inside(role, CONDITIONAL)
+    condition = _inner_role(role, CONDITIONAL)
     _push(stack, node.args.get("default"), role)
     for branch in reversed(node.args.get("ifs") or []):
         _push(stack, branch.args.get("true"), role)
@@ -127,12 +127,12 @@ def _case(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found
 def _if(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
     _push(stack, node.args.get("false"), role)
     _push(stack, node.args.get("true"), role)
-    _push(stack, node.args.get("this"), _inside(role, CONDITIONAL))
+    _push(stack, node.args.get("this"), _inner_role(role, CONDITIONAL))
 
 
 def _decode(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
     """DECODE(x, search, result, ..., default)."""
-    condition = _inside(role, CONDITIONAL)
+    condition = _inner_role(role, CONDITIONAL)
     arguments = node.args.get("expressions") or []
     for place, argument in enumerate(arguments):
         last = place == len(arguments) - 1
@@ -140,19 +140,21 @@ def _decode(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, fou
         _push(stack, argument, role if is_result else condition)
 
 
-def _filter(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
-    _push(stack, node.args.get("expression"), _inside(role, CONDITIONAL))
+def _filtered_aggregate(
+    node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]
+) -> None:
+    _push(stack, node.args.get("expression"), _inner_role(role, CONDITIONAL))
     _push(stack, node.args.get("this"), role)
 
 
 def _having_extreme(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
     """ANY_VALUE(a HAVING MAX b): b chooses the row."""
-    _push(stack, node.args.get("expression"), _inside(role, CONDITIONAL))
+    _push(stack, node.args.get("expression"), _inner_role(role, CONDITIONAL))
     _push(stack, node.args.get("this"), role)
 
 
 def _window(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
-    over = _inside(role, WINDOW)
+    over = _inner_role(role, WINDOW)
     named = node.args.get("alias") or node.args.get("first")
     if isinstance(named, exp.Identifier):
         window = _named_window(ctx.key_of(named), scope)
@@ -181,7 +183,7 @@ def _named_window(key: str, scope: Scope) -> Expr | None:
 def _within_group(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
     function = node.args["this"]
     order = node.args.get("expression")
-    _push(stack, order, _inside(role, WINDOW))
+    _push(stack, order, _inner_role(role, WINDOW))
     if isinstance(function, exp.PercentileCont | exp.PercentileDisc | exp.Mode):
         # here the ordered column is the value, too
         _push(stack, order, role)
@@ -190,7 +192,7 @@ def _within_group(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Contex
 
 def _order(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
     """The ORDER BY of an aggregate: ARRAY_AGG(x ORDER BY y)."""
-    inner = _inside(role, WINDOW) if node.args.get("this") is not None else role
+    inner = _inner_role(role, WINDOW) if node.args.get("this") is not None else role
     _push(stack, node.args.get("expressions"), inner)
     _push(stack, node.args.get("this"), role)
 
@@ -298,14 +300,16 @@ def _function_with_star(
         if isinstance(argument, exp.Star):
             for relation in scope.relations:
                 refs = whole_row(relation)
-                for ref in with_role(doubtful(refs) if relation.unknown else refs, role):
+                for ref in with_role(mark_approximate(refs) if relation.unknown else refs, role):
                     found[ref] = None
         else:
             _push(stack, argument, role)
     _push(stack, [value for name, value in node.args.items() if name != "expressions"], role)
 
 
-def _values_function(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+def _anonymous_function(
+    node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]
+) -> None:
     """Functions that sqlglot has no class for; MySQL's VALUES(column) reads the row that was to be inserted."""
     arguments = node.args.get("expressions") or []
     name = node.args.get("this")
@@ -319,24 +323,24 @@ def _values_function(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Con
     _function_with_star(node, role, stack, scope, ctx, found)
 
 
-class _Rules(dict[type, Rule | None]):
+class _Rules(dict[type, ExpressionRule | None]):
     """A rule per node class; a class seen for the first time gets the rule of its nearest base."""
 
-    def __missing__(self, kind: type) -> Rule | None:
-        rule: Rule | None = _skip
+    def __missing__(self, kind: type) -> ExpressionRule | None:
+        rule: ExpressionRule | None = _skip
         if issubclass(kind, Expr):
             rule = next((self[base] for base in kind.__mro__[1:] if base in _BY_CLASS), None)
         self[kind] = rule
         return rule
 
 
-_BY_CLASS: dict[type, Rule | None] = {
+_BY_CLASS: dict[type, ExpressionRule | None] = {
     **dict.fromkeys(_LEAVES, _skip),
     exp.Case: _case,
     exp.If: _if,
     exp.Nvl2: _if,
     exp.DecodeCase: _decode,
-    exp.Filter: _filter,
+    exp.Filter: _filtered_aggregate,
     exp.HavingMax: _having_extreme,
     exp.Window: _window,
     exp.WithinGroup: _within_group,
@@ -351,7 +355,7 @@ _BY_CLASS: dict[type, Rule | None] = {
     exp.PropertyEQ: _property,
     exp.Kwarg: _property,
     exp.Lambda: _lambda,
-    exp.Anonymous: _values_function,
+    exp.Anonymous: _anonymous_function,
     exp.Struct: _function_with_star,
 }
 _RULES = _Rules(_BY_CLASS)

@@ -7,34 +7,34 @@ from sqlglot import exp
 from lakebed.lineage.context import HINT_SCHEMA, Context
 from lakebed.lineage.data_types import struct_fields
 from lakebed.lineage.expressions import collect, predicate, refs_of
-from lakebed.lineage.pivots import pivoted
+from lakebed.lineage.pivots import apply_pivot
 from lakebed.lineage.relations import NO_REFS, Derived, Fields, Ref, Refs, Relation, union
-from lakebed.lineage.scope import Cte, Scope, Source
-from lakebed.lineage.tables import Part
+from lakebed.lineage.scope import Cte, NamedRelation, Scope
+from lakebed.lineage.tables import NamePart
 
 _FLATTEN = ("SEQ", "KEY", "PATH", "INDEX", "VALUE", "THIS")
 _FLATTEN_FROM_DATA = frozenset({"KEY", "VALUE", "THIS"})
 _SIDE_BY_SIDE = frozenset({"SEMI", "ANTI"})
 
 
-def table_parts(table: exp.Expr) -> list[Part]:
+def table_parts(table: exp.Expr) -> list[NamePart]:
     """The dotted name of a table as written; T-SQL's temporary tables keep their sign."""
-    parts: list[Part] = []
+    parts: list[NamePart] = []
     for name in ("catalog", "db", "this"):
         _add_parts(table.args.get(name), parts)
     return parts
 
 
-def _add_parts(node: object, parts: list[Part]) -> None:
+def _add_parts(node: object, parts: list[NamePart]) -> None:
     if isinstance(node, exp.Dot):
         _add_parts(node.args["this"], parts)
         _add_parts(node.args["expression"], parts)
     elif isinstance(node, exp.Identifier):
         sign = "##" if node.args.get("global_") else "#" if node.args.get("temporary") else ""
         if text := node.args["this"]:
-            parts.append(Part(sign + text, node.args.get("quoted") is True))
+            parts.append(NamePart(sign + text, node.args.get("quoted") is True))
     elif isinstance(node, exp.Expr) and node.name:
-        parts.append(Part(node.name, True))
+        parts.append(NamePart(node.name, True))
 
 
 def add_from(item: exp.Expr, scope: Scope, ctx: Context) -> None:
@@ -42,7 +42,7 @@ def add_from(item: exp.Expr, scope: Scope, ctx: Context) -> None:
     if isinstance(item, exp.Subquery) and _is_join_group(item):
         _add_group(item, scope, ctx)
     else:
-        scope.add(source_of(item, scope, ctx))
+        scope.add(resolve_from_item(item, scope, ctx))
         for lateral in item.args.get("laterals") or []:
             add_lateral_view(lateral, scope, ctx)
     for join in item.args.get("joins") or []:
@@ -71,7 +71,7 @@ def _add_group(item: exp.Expr, scope: Scope, ctx: Context) -> None:
     scope.add(_aliased(relation, alias, "", (), ctx))
 
 
-def source_of(item: exp.Expr, scope: Scope, ctx: Context) -> Source:
+def resolve_from_item(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelation:
     """One relation of FROM under its alias."""
     while isinstance(item, exp.Final | exp.TableSample | exp.Paren):
         item = item.args["this"]
@@ -90,27 +90,27 @@ def source_of(item: exp.Expr, scope: Scope, ctx: Context) -> Source:
         relation = _table_function(item.args["this"], scope, ctx, alias)
     elif isinstance(item, exp.Query | exp.Pivot):
         # a derived table sees nothing of its neighbours, only the queries around
-        relation = derived(ctx.query(item, scope.env, scope.parent, ctx), ctx)
+        relation = as_derived_table(ctx.query(item, scope.env, scope.parent, ctx), ctx)
     else:
         relation = _table_function(item, scope, ctx, alias)
     if isinstance(alias, exp.TableAlias):
         source = _aliased(relation, alias, name, parts, ctx)
     else:
-        source = Source(name, relation, parts)
+        source = NamedRelation(name, relation, parts)
     for pivot in item.args.get("pivots") or []:
-        source = Source(source.alias, pivoted(source.relation, pivot, source.alias, scope, ctx))
+        source = NamedRelation(source.alias, apply_pivot(source.relation, pivot, source.alias, scope, ctx))
         pivot_alias = pivot.args.get("alias")
         if isinstance(pivot_alias, exp.TableAlias):
             source = _aliased(source.relation, pivot_alias, source.alias, (), ctx)
     return source
 
 
-def derived(relation: Relation, ctx: Context) -> Relation:
+def as_derived_table(relation: Relation, ctx: Context) -> Relation:
     """A query's result as something to read from."""
-    return relation.told_apart() if ctx.dialect.numbers_repeated else relation
+    return relation.distinct_names() if ctx.dialect.numbers_duplicates else relation
 
 
-def _aliased(relation: Relation, alias: exp.Expr, name: str, parts: tuple[str, ...], ctx: Context) -> Source:
+def _aliased(relation: Relation, alias: exp.Expr, name: str, parts: tuple[str, ...], ctx: Context) -> NamedRelation:
     identifier = alias.args.get("this")
     columns = alias.args.get("columns") or []
     if columns:
@@ -119,9 +119,9 @@ def _aliased(relation: Relation, alias: exp.Expr, name: str, parts: tuple[str, .
             [ctx.key_of(_column_identifier(column)) for column in columns],
         )
     if identifier is None:
-        return Source(name, relation, parts)
+        return NamedRelation(name, relation, parts)
     # an alias hides the table's own name
-    return Source(ctx.key_of(identifier), relation)
+    return NamedRelation(ctx.key_of(identifier), relation)
 
 
 def _column_identifier(column: exp.Expr) -> exp.Expr:
@@ -156,16 +156,16 @@ def read_cte(cte: Cte, ctx: Context, *, count: bool = True) -> Relation:
             # a cycle that no dialect allows: said by the statement's own engine, not followed here
             return Relation([], [], [], unknown=Derived(NO_REFS))
         cte.resolving = True
-        with ctx.apart() as effects:
-            relation = derived(ctx.query(cte.node.args["this"], cte.env, None, ctx), ctx)
-        cte.effects = effects
+        with ctx.collect_reads() as reads:
+            relation = as_derived_table(ctx.query(cte.node.args["this"], cte.env, None, ctx), ctx)
+        cte.reads = reads
         alias = cte.node.args.get("alias")
         if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
             relation = _aliased(relation, alias, "", (), ctx).relation
         cte.relation = relation
         cte.resolving = False
-    if count and cte.effects is not None:
-        ctx.apply(cte.effects)
+    if count and cte.reads is not None:
+        ctx.add_reads(cte.reads)
     return cte.relation
 
 
@@ -265,7 +265,7 @@ def _array_join(join: exp.Expr, scope: Scope, ctx: Context) -> None:
         keys.append(ctx.key_of(identifier))
         refs.append(refs_of(inner, scope, ctx))
     if names:
-        scope.add(Source("", Relation(names, keys, refs)))
+        scope.add(NamedRelation("", Relation(names, keys, refs)))
 
 
 # -- rows made from values
@@ -295,16 +295,16 @@ def _lateral(item: exp.Expr, scope: Scope, ctx: Context) -> Relation:
     """LATERAL sees the relations before it."""
     inner = item.args["this"]
     if isinstance(inner, exp.Query):
-        return derived(ctx.query(inner, scope.env, scope, ctx), ctx)
+        return as_derived_table(ctx.query(inner, scope.env, scope, ctx), ctx)
     return _table_function(inner, scope, ctx, item.args.get("alias"))
 
 
 def add_lateral_view(lateral: exp.Expr, scope: Scope, ctx: Context) -> None:
     """Hive's LATERAL VIEW explode(...) t AS a, b."""
-    scope.add(source_of(lateral, scope, ctx))
+    scope.add(resolve_from_item(lateral, scope, ctx))
 
 
-def _unnest(item: exp.Expr, scope: Scope, ctx: Context) -> Source:
+def _unnest(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelation:
     """UNNEST(array, ...): one column for each array, and its position on demand."""
     arrays = item.args.get("expressions") or []
     alias = item.args.get("alias")
@@ -339,7 +339,7 @@ def _unnest(item: exp.Expr, scope: Scope, ctx: Context) -> Source:
         keys.append(ctx.column_key(field, False))
         refs.append(everything)
     unknown = Fields(everything) if element is not None else None if fields else Derived(everything)
-    return Source(
+    return NamedRelation(
         "" if element is None else ctx.key_of(_column_identifier(element)), Relation(names, keys, refs, unknown=unknown)
     )
 
@@ -359,7 +359,7 @@ def _table_function(function: exp.Expr, scope: Scope, ctx: Context, alias: exp.E
     """A function that gives rows: its columns come from its arguments."""
     file = _file_read(function)
     if file is not None:
-        return ctx.read_table([Part(file, True)], function)
+        return ctx.read_table([NamePart(file, True)], function)
     refs = refs_of(function, scope, ctx)
     if isinstance(function, exp.Explode) and ctx.dialect.name == "snowflake":
         return Relation(

@@ -19,7 +19,7 @@ _before = (0, 0, 0)
 
 
 @contextmanager
-def full_collections_wait() -> Iterator[None]:
+def defer_full_collections() -> Iterator[None]:
     """Puts off full collections until the last of the analyses that run at once has ended."""
     global _analyses, _before
     with _lock:

@@ -19,7 +19,7 @@ from typing import Any
 from lakebed.errors import ConfigError, LineageError
 from lakebed.lineage.analyze import analyze
 
-Table = dict[str, object]
+SchemaTable = dict[str, object]
 
 KINDS = ("duckdb", "parquet", "iceberg", "spark", "dbt")
 
@@ -27,7 +27,7 @@ KINDS = ("duckdb", "parquet", "iceberg", "spark", "dbt")
 def load_schema(addresses: Iterable[str], *, dialect: str = "spark", workdir: str | None = None) -> dict[str, object]:
     """The imported schema that one or several addresses give; settings of a JSON file (search path, defaults) count."""
     merged: dict[str, object] = {}
-    tables: list[Table] = []
+    tables: list[SchemaTable] = []
     for address in addresses:
         found = _load(address, dialect, workdir)
         tables += _tables(found, address)
@@ -35,7 +35,7 @@ def load_schema(addresses: Iterable[str], *, dialect: str = "spark", workdir: st
     return {**merged, "tables": tables}
 
 
-def _tables(schema: Mapping[str, object], address: str) -> list[Table]:
+def _tables(schema: Mapping[str, object], address: str) -> list[SchemaTable]:
     tables = schema.get("tables", [])
     if not isinstance(tables, list):
         raise LineageError(f"{address}: tables is not a list", remedy='A schema is {"tables": [{"name": ...}]}.')
@@ -81,12 +81,12 @@ def from_json(text: str, where: str = "schema") -> Mapping[str, object]:
     return loaded
 
 
-def from_ddl(sql: str, *, dialect: str = "spark") -> list[Table]:
+def from_ddl(sql: str, *, dialect: str = "spark") -> list[SchemaTable]:
     """The tables that a script declares."""
     return [dict(table.to_dict()) for table in analyze(sql, dialect=dialect).resolved_schema.tables]
 
 
-def from_duckdb(place: str) -> list[Table]:
+def from_duckdb(place: str) -> list[SchemaTable]:
     """Tables and views of a DuckDB file, read without locking others out."""
     import duckdb
 
@@ -115,7 +115,7 @@ def from_duckdb(place: str) -> list[Table]:
     ]
 
 
-def from_parquet(place: str) -> Table:
+def from_parquet(place: str) -> SchemaTable:
     """A Parquet file or folder as one table, named after it; a folder's files are unified by name."""
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -134,12 +134,12 @@ def from_parquet(place: str) -> Table:
     return _arrow_table(path.stem or place, schema)
 
 
-def _arrow_table(name: str, schema: Iterable[object]) -> Table:
+def _arrow_table(name: str, schema: Iterable[object]) -> SchemaTable:
     columns = [{"name": field.name, "dataType": str(field.type)} for field in schema]  # type: ignore[attr-defined]
     return {"name": name, "columns": columns}
 
 
-def from_iceberg(place: str, *, workdir: str | None = None) -> list[Table]:
+def from_iceberg(place: str, *, workdir: str | None = None) -> list[SchemaTable]:
     """The tables of a namespace, or one of them, in the work directory's catalog or PyIceberg's own."""
     from pyiceberg.exceptions import NoSuchNamespaceError
 
@@ -180,7 +180,7 @@ def from_iceberg(place: str, *, workdir: str | None = None) -> list[Table]:
     ]
 
 
-def from_spark(database: str | None = None, *, session: object | None = None) -> list[Table]:
+def from_spark(database: str | None = None, *, session: object | None = None) -> list[SchemaTable]:
     """Tables and views of a Spark session's catalog, temporary views too; of the active one where none is given."""
     from pyspark.sql import SparkSession
 
@@ -191,13 +191,13 @@ def from_spark(database: str | None = None, *, session: object | None = None) ->
             remedy="Call lakebed.lineage.imports.from_spark(session=...) from the program that has one.",
         )
     current = spark.catalog.currentDatabase()
-    tables: list[Table] = []
+    tables: list[SchemaTable] = []
     for entry in spark.catalog.listTables(database or current):
         name = entry.name if entry.isTemporary else f"`{'`.`'.join([*(entry.namespace or []), entry.name])}`"
         columns = [
             {"name": field.name, "dataType": field.dataType.simpleString()} for field in spark.table(name).schema
         ]
-        table: Table = {"name": entry.name, "columns": columns}
+        table: SchemaTable = {"name": entry.name, "columns": columns}
         namespace = ".".join(entry.namespace or [])
         if namespace and namespace != current:
             table["schema"] = namespace
@@ -205,7 +205,7 @@ def from_spark(database: str | None = None, *, session: object | None = None) ->
     return tables
 
 
-def from_dbt_manifest(path: Path) -> list[Table]:
+def from_dbt_manifest(path: Path) -> list[SchemaTable]:
     """Sources, seeds, snapshots and models of a dbt manifest, with the columns that the project documents."""
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
@@ -214,8 +214,8 @@ def from_dbt_manifest(path: Path) -> list[Table]:
     return _dbt_tables(manifest)
 
 
-def _dbt_tables(manifest: Mapping[str, object]) -> list[Table]:
-    tables: list[Table] = []
+def _dbt_tables(manifest: Mapping[str, object]) -> list[SchemaTable]:
+    tables: list[SchemaTable] = []
     for group in ("sources", "nodes"):
         nodes = manifest.get(group)
         for node in (nodes if isinstance(nodes, dict) else {}).values():
@@ -226,7 +226,7 @@ def _dbt_tables(manifest: Mapping[str, object]) -> list[Table]:
                 for column in (node.get("columns") or {}).values()
             ]
             if columns:
-                table: Table = {
+                table: SchemaTable = {
                     "name": node.get("identifier") or node.get("alias") or node["name"],
                     "columns": columns,
                     # documented columns need not be all of them, except where a contract enforces them

@@ -32,17 +32,17 @@ MAX_TYPE_NESTING = 30
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
 # sqlglot's messages quote tokens in full; their text is enough
-_TOKEN = re.compile(r"<Token token_type: [^,]*, text: (.*?), line: .*?>", re.DOTALL)
+_TOKEN_REPR = re.compile(r"<Token token_type: [^,]*, text: (.*?), line: .*?>", re.DOTALL)
 _STATEMENT_WORDS = frozenset(
     {"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "WITH", "TRUNCATE"}
 )
 
 # Where a statement of a script that has lost its tokens begins again.
-_QUOTE = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|;", re.DOTALL)
+_QUOTED_OR_END = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|;", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ParseProblem:
     """Why a statement could not be parsed, and where."""
 
     message: str
@@ -50,7 +50,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedStatement:
     """One statement: its tree, or the problem that there is none."""
 
     tree: exp.Expr | None
@@ -58,17 +58,17 @@ class Parsed:
     # what must be added to a position in the tree to get a position in the script
     offset: int
     first_word: str
-    problem: Problem | None = None
+    problem: ParseProblem | None = None
 
 
-class _Muted(logging.Filter):
+class _DropAll(logging.Filter):
     """Keeps sqlglot's warning about unsupported syntax off the user's terminal: ours is an issue with a position."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return False
 
 
-_MUTED = _Muted()
+_DROP_ALL = _DropAll()
 
 
 class ScriptParser:
@@ -79,22 +79,22 @@ class ScriptParser:
         self._tokenizer: Tokenizer = self._dialect.tokenizer()
         self._parser: Parser = self._dialect.parser(error_level=ErrorLevel.IMMEDIATE)
 
-    def statements(self, sql: str) -> Iterator[Parsed]:
+    def statements(self, sql: str) -> Iterator[ParsedStatement]:
         """Every statement in order; comments and empty statements are none."""
         logger = logging.getLogger("sqlglot")
         for text, offset, tokens in self._pieces(sql):
-            if isinstance(tokens, Problem):
-                yield Parsed(None, tokens.span, offset, "", tokens)
+            if isinstance(tokens, ParseProblem):
+                yield ParsedStatement(None, tokens.span, offset, "", tokens)
                 continue
             for statement in _split(tokens):
-                logger.addFilter(_MUTED)
+                logger.addFilter(_DROP_ALL)
                 try:
                     parsed = self._parse(statement, text, offset)
                 finally:
-                    logger.removeFilter(_MUTED)
+                    logger.removeFilter(_DROP_ALL)
                 yield parsed
 
-    def _pieces(self, sql: str) -> Iterator[tuple[str, int, list[Token] | Problem]]:
+    def _pieces(self, sql: str) -> Iterator[tuple[str, int, list[Token] | ParseProblem]]:
         """The script's tokens; where it has none as a whole, those of each statement that has."""
         try:
             yield sql, 0, self._tokenizer.tokenize(sql)
@@ -110,10 +110,10 @@ class ScriptParser:
                 yield (
                     text,
                     start,
-                    Problem(f"the text cannot be split into words: {_first_line(error)}", Span(first, end)),
+                    ParseProblem(f"the text cannot be split into words: {_first_line(error)}", Span(first, end)),
                 )
 
-    def _parse(self, tokens: list[Token], sql: str, offset: int) -> Parsed:
+    def _parse(self, tokens: list[Token], sql: str, offset: int) -> ParsedStatement:
         span = Span(tokens[0].start + offset, tokens[-1].end + 1 + offset)
         if tokens[0].text.upper() == "REPLACE" and len(tokens) == 2:
             # MySQL's REPLACE INTO is an INSERT in all that lineage is about; sqlglot keeps it as text
@@ -123,21 +123,25 @@ class ScriptParser:
             tokens = self._tokenizer.tokenize(sql)
         word = tokens[0].text.upper()
         if (deep := _too_deep(tokens)) is not None:
-            problem = Problem("the statement is nested too deeply", Span(deep.start + offset, deep.end + 1 + offset))
-            return Parsed(None, span, offset, word, problem)
+            problem = ParseProblem(
+                "the statement is nested too deeply", Span(deep.start + offset, deep.end + 1 + offset)
+            )
+            return ParsedStatement(None, span, offset, word, problem)
         parser = self._parser
         parser.max_nodes = 1000 + NODES_PER_TOKEN * len(tokens)
         try:
-            trees = parser.parse(_rewritten(tokens), sql)
+            trees = parser.parse(_rewrite(tokens), sql)
         except ParseError as error:
-            return Parsed(None, span, offset, word, _problem(error, tokens, sql, offset, span))
+            return ParsedStatement(None, span, offset, word, _problem(error, tokens, sql, offset, span))
         except RecursionError:
-            return Parsed(None, span, offset, word, Problem("the statement is nested too deeply", span))
+            return ParsedStatement(None, span, offset, word, ParseProblem("the statement is nested too deeply", span))
         except (SqlglotError, ValueError, TypeError, AttributeError, IndexError, KeyError) as error:
             # sqlglot's parser meets text that its authors did not foresee; that must not lose the other statements
-            return Parsed(None, span, offset, word, Problem(f"the parser failed: {_first_line(error)}", span))
+            return ParsedStatement(
+                None, span, offset, word, ParseProblem(f"the parser failed: {_first_line(error)}", span)
+            )
         tree = next((tree for tree in trees if tree is not None), None)
-        return Parsed(tree, span, offset, word)
+        return ParsedStatement(tree, span, offset, word)
 
 
 def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -156,7 +160,7 @@ def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         yield current
 
 
-def _rewritten(tokens: list[Token]) -> list[Token]:
+def _rewrite(tokens: list[Token]) -> list[Token]:
     """The tokens without what the parser does not know and lineage does not need."""
     # BEGIN before the first statement of a block
     if len(tokens) > 1 and tokens[0].token_type is TokenType.BEGIN and tokens[1].text.upper() in _STATEMENT_WORDS:
@@ -203,7 +207,7 @@ def _rough_statements(sql: str) -> Iterator[tuple[int, int]]:
     """Ends of statements without a tokenizer: semicolons outside of quotes and comments that are closed."""
     start = 0
     position = 0
-    while match := _QUOTE.search(sql, position):
+    while match := _QUOTED_OR_END.search(sql, position):
         position = match.end()
         if match.group() == ";":
             yield start, match.end()
@@ -212,15 +216,15 @@ def _rough_statements(sql: str) -> Iterator[tuple[int, int]]:
         yield start, len(sql)
 
 
-def _problem(error: ParseError, tokens: Sequence[Token], sql: str, offset: int, span: Span) -> Problem:
+def _problem(error: ParseError, tokens: Sequence[Token], sql: str, offset: int, span: Span) -> ParseProblem:
     details = error.errors[0] if error.errors else {}
-    description = _TOKEN.sub(r"\1", str(details.get("description") or _first_line(error)))
+    description = _TOKEN_REPR.sub(r"\1", str(details.get("description") or _first_line(error)))
     line, column = details.get("line"), details.get("col")
     # sqlglot says line and column of the last character; the token that has them knows its characters
     for token in tokens:
         if token.line == line and token.col == column:
-            return Problem(description, Span(token.start + offset, token.end + 1 + offset))
-    return Problem(description, span)
+            return ParseProblem(description, Span(token.start + offset, token.end + 1 + offset))
+    return ParseProblem(description, span)
 
 
 def _first_line(error: Exception) -> str:

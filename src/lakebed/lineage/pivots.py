@@ -5,21 +5,21 @@ from sqlglot import exp
 from lakebed.lineage.context import Context
 from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, Unknown, Without, union, with_role
-from lakebed.lineage.scope import Scope, Source
-from lakebed.lineage.stars import Item, expand
+from lakebed.lineage.scope import NamedRelation, Scope
+from lakebed.lineage.stars import OutputColumn, expand
 
 
-def pivoted(relation: Relation, pivot: exp.Expr, alias: str, scope: Scope, ctx: Context) -> Relation:
+def apply_pivot(relation: Relation, pivot: exp.Expr, alias: str, scope: Scope, ctx: Context) -> Relation:
     """A relation after `PIVOT (...)` or `UNPIVOT (...)` behind it in FROM."""
-    inner = _only(relation, alias, scope)
+    inner = _scope_of(relation, alias, scope)
     if pivot.args.get("unpivot"):
         return _unpivot(relation, pivot, inner, ctx)
     return _pivot(relation, pivot, inner, ctx)
 
 
-def _only(relation: Relation, alias: str, scope: Scope) -> Scope:
+def _scope_of(relation: Relation, alias: str, scope: Scope) -> Scope:
     inner = Scope(scope.parent, scope.env)
-    inner.add(Source(alias, relation))
+    inner.add(NamedRelation(alias, relation))
     return inner
 
 
@@ -29,24 +29,24 @@ def _pivot(relation: Relation, pivot: exp.Expr, inner: Scope, ctx: Context) -> R
     values = [refs_of(_unaliased(aggregate), inner, ctx) for aggregate in aggregates]
     chosen = with_role(union(refs_of(field.args["this"], inner, ctx) for field in fields), "conditional")
     used = _columns_in([*aggregates, *(field.args["this"] for field in fields)], ctx)
-    items = _others(relation, used)
+    items = _other_columns(relation, used)
     new = pivot.args.get("columns") or []
     for place, identifier in enumerate(new):
         refs = union([values[place % len(values)], chosen]) if values else chosen
         # the value of a literal is the name as it stands; only a plain word folds
         quoted = not identifier.name.isidentifier()
         name, key = ctx.column_spelling(identifier.name, quoted), ctx.column_key(identifier.name, quoted)
-        items.append(Item(name, key, refs))
+        items.append(OutputColumn(name, key, refs))
     unknown: Unknown | None = Without(relation.unknown, frozenset(used)) if relation.unknown is not None else None
     if not new:
         unknown = Derived(union([*values, chosen]))
-        _data_dependent(pivot, ctx)
+        _report_data_dependent(pivot, ctx)
     return _relation(items, unknown)
 
 
 def _unpivot(relation: Relation, pivot: exp.Expr, inner: Scope, ctx: Context) -> Relation:
     used: set[str] = set()
-    added: list[Item] = []
+    added: list[OutputColumn] = []
     targets = [part for target in pivot.args.get("expressions") or [] for part in _tuple(target)]
     for field in pivot.args.get("fields") or []:
         sources: list[list[Refs]] = [[] for _ in targets]
@@ -56,19 +56,19 @@ def _unpivot(relation: Relation, pivot: exp.Expr, inner: Scope, ctx: Context) ->
             for place, column in enumerate(columns):
                 sources[place % max(1, len(sources))].append(refs_of(column, inner, ctx))
         name = _identifier(field.args["this"])
-        name_item = Item(ctx.spelling_of(name), ctx.key_of(name), NO_REFS)
+        name_item = OutputColumn(ctx.spelling_of(name), ctx.key_of(name), NO_REFS)
         value_items = [
-            Item(ctx.spelling_of(_identifier(target)), ctx.key_of(_identifier(target)), union(refs))
+            OutputColumn(ctx.spelling_of(_identifier(target)), ctx.key_of(_identifier(target)), union(refs))
             for target, refs in zip(targets, sources, strict=True)
         ]
         added += [name_item, *value_items] if ctx.dialect.unpivot_name_first else [*value_items, name_item]
     unknown: Unknown | None = Without(relation.unknown, frozenset(used)) if relation.unknown is not None else None
-    return _relation(_others(relation, used) + added, unknown)
+    return _relation(_other_columns(relation, used) + added, unknown)
 
 
 def duckdb_pivot(pivot: exp.Expr, relation: Relation, scope: Scope, ctx: Context) -> Relation:
     """DuckDB's statements: `PIVOT t ON c USING sum(x) GROUP BY k`, `UNPIVOT t ON a, b INTO NAME n VALUE v`."""
-    inner = _only(relation, "", scope)
+    inner = _scope_of(relation, "", scope)
     if pivot.args.get("unpivot"):
         return _duckdb_unpivot(pivot, relation, inner, ctx)
     aggregates = pivot.args.get("using") or []
@@ -79,12 +79,12 @@ def duckdb_pivot(pivot: exp.Expr, relation: Relation, scope: Scope, ctx: Context
     if group is not None:
         keys = group.args.get("expressions") or []
         items = [
-            Item(ctx.spelling_of(_identifier(key)), ctx.key_of(_identifier(key)), refs_of(key, inner, ctx))
+            OutputColumn(ctx.spelling_of(_identifier(key)), ctx.key_of(_identifier(key)), refs_of(key, inner, ctx))
             for key in keys
             if isinstance(key, exp.Column)
         ]
     else:
-        items = _others(relation, _columns_in([*aggregates, *(_field_column(field) for field in on)], ctx))
+        items = _other_columns(relation, _columns_in([*aggregates, *(_field_column(field) for field in on)], ctx))
     if len(on) == 1 and isinstance(on[0], exp.In):
         for entry in on[0].args.get("expressions") or []:
             for place, aggregate in enumerate(aggregates or [None]):
@@ -92,32 +92,34 @@ def duckdb_pivot(pivot: exp.Expr, relation: Relation, scope: Scope, ctx: Context
                 if len(aggregates) > 1 and aggregate is not None:
                     name = f"{name}_{aggregate.alias or aggregate.sql('duckdb', normalize_functions='lower')}"
                 refs = union([values[place] if values else NO_REFS, chosen])
-                items.append(Item(name, ctx.column_key(name, False), refs))
+                items.append(OutputColumn(name, ctx.column_key(name, False), refs))
         return _relation(items, None)
-    _data_dependent(pivot, ctx)
+    _report_data_dependent(pivot, ctx)
     return _relation(items, Derived(union([*values, chosen])))
 
 
 def _duckdb_unpivot(pivot: exp.Expr, relation: Relation, inner: Scope, ctx: Context) -> Relation:
-    columns: list[Item] = []
+    columns: list[OutputColumn] = []
     for entry in pivot.args.get("expressions") or []:
         if isinstance(entry, exp.Columns) and isinstance(entry.args["this"], exp.Star):
             columns += expand(entry.args["this"], None, inner, ctx, entry).items
         elif isinstance(_unaliased(entry), exp.Column):
             identifier = _identifier(_unaliased(entry))
-            columns.append(Item(identifier.name, ctx.key_of(identifier), refs_of(_unaliased(entry), inner, ctx)))
+            columns.append(
+                OutputColumn(identifier.name, ctx.key_of(identifier), refs_of(_unaliased(entry), inner, ctx))
+            )
     into = pivot.args.get("into")
     name, value = "name", "value"
     if into is not None:
         name = into.args["this"].name
         value = next((column.name for column in into.args.get("expressions") or []), value)
-    items = _others(relation, {column.key for column in columns})
-    items.append(Item(name, ctx.column_key(name, False), NO_REFS))
-    items.append(Item(value, ctx.column_key(value, False), union(column.refs for column in columns)))
+    items = _other_columns(relation, {column.key for column in columns})
+    items.append(OutputColumn(name, ctx.column_key(name, False), NO_REFS))
+    items.append(OutputColumn(value, ctx.column_key(value, False), union(column.refs for column in columns)))
     return _relation(items, relation.unknown)
 
 
-def _data_dependent(pivot: exp.Expr, ctx: Context) -> None:
+def _report_data_dependent(pivot: exp.Expr, ctx: Context) -> None:
     ctx.issue_once(
         "APPROXIMATE_LINEAGE",
         "info",
@@ -128,12 +130,12 @@ def _data_dependent(pivot: exp.Expr, ctx: Context) -> None:
     )
 
 
-def _others(relation: Relation, used: set[str]) -> list[Item]:
+def _other_columns(relation: Relation, used: set[str]) -> list[OutputColumn]:
     columns = zip(relation.names, relation.keys, relation.refs, strict=True)
-    return [Item(name, key, refs) for name, key, refs in columns if key not in used]
+    return [OutputColumn(name, key, refs) for name, key, refs in columns if key not in used]
 
 
-def _relation(items: list[Item], unknown: Unknown | None) -> Relation:
+def _relation(items: list[OutputColumn], unknown: Unknown | None) -> Relation:
     return Relation(
         [item.name for item in items], [item.key for item in items], [item.refs for item in items], unknown=unknown
     )

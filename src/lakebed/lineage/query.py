@@ -6,13 +6,13 @@ from lakebed.lineage.context import Context, Env
 from lakebed.lineage.ctes import check_unread, with_ctes
 from lakebed.lineage.data_types import struct_fields
 from lakebed.lineage.expressions import check, predicate, refs_of
-from lakebed.lineage.from_clause import add_from, add_join, add_lateral_view, source_of, values_relation
+from lakebed.lineage.from_clause import add_from, add_join, add_lateral_view, resolve_from_item, values_relation
 from lakebed.lineage.output_names import output_name
 from lakebed.lineage.pivots import duckdb_pivot
-from lakebed.lineage.relations import NO_REFS, Derived, OneOf, Refs, Relation, Unknown, doubtful, union
+from lakebed.lineage.relations import NO_REFS, Derived, OneOf, Refs, Relation, Unknown, mark_approximate, union
 from lakebed.lineage.scope import Cte, Scope
 from lakebed.lineage.set_operations import branches, combine, combine_by_name
-from lakebed.lineage.stars import Expansion, Item, expand, selected_columns
+from lakebed.lineage.stars import Expansion, OutputColumn, expand, selected_columns
 
 # Clauses whose columns carry no value, looked up only to find names that do not exist.
 _CHECKED = ("group", "order", "sort", "cluster", "distribute", "limit", "offset", "fetch", "hint")
@@ -31,7 +31,7 @@ def resolve_query(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) 
         return values_relation(node, _bare(env, parent), ctx)
     if kind is exp.Pivot:
         scope = _bare(env, parent)
-        return duckdb_pivot(node, source_of(node.args["this"], scope, ctx).relation, scope, ctx)
+        return duckdb_pivot(node, resolve_from_item(node.args["this"], scope, ctx).relation, scope, ctx)
     if kind is exp.Table or kind is exp.Paren:
         scope = _bare(env, parent)
         add_from(node if kind is exp.Table else node.args["this"], scope, ctx)
@@ -206,7 +206,7 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
             refs.append(refs_of(node, scope, ctx))
             continue
         else:
-            expansion = _many(node, scope, ctx)
+            expansion = _expand_item(node, scope, ctx)
         if expansion is None:
             name = output_name(node, len(names), ctx)
             names.append(name)
@@ -223,7 +223,7 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
     return Relation(names, keys, refs, unknown=unknown)
 
 
-def _many(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
+def _expand_item(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
     """Select items that stand for several columns; None for the others."""
     if isinstance(node, exp.Star):
         return expand(node, None, scope, ctx, node)
@@ -238,7 +238,7 @@ def _many(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
         positions = isinstance(node.args["this"], exp.Posexplode | exp.PosexplodeOuter)
         return Expansion(
             [
-                Item(ctx.spelling_of(name), ctx.key_of(name), NO_REFS if positions and place == 0 else own)
+                OutputColumn(ctx.spelling_of(name), ctx.key_of(name), NO_REFS if positions and place == 0 else own)
                 for place, name in enumerate(node.args.get("expressions") or [])
             ],
             None,
@@ -246,9 +246,9 @@ def _many(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
     if ctx.dialect.name in ("spark", "databricks", "hive"):
         if isinstance(node, exp.Posexplode | exp.PosexplodeOuter):
             own = refs_of(node, scope, ctx)
-            return Expansion([Item("pos", "pos", NO_REFS), Item("col", "col", own)], None)
+            return Expansion([OutputColumn("pos", "pos", NO_REFS), OutputColumn("col", "col", own)], None)
         if isinstance(node, exp.Explode | exp.ExplodeOuter):
-            return Expansion([Item("col", "col", refs_of(node, scope, ctx))], None)
+            return Expansion([OutputColumn("col", "col", refs_of(node, scope, ctx))], None)
         if isinstance(node, exp.Inline):
             return _inline(node, scope, ctx)
     return None
@@ -261,7 +261,7 @@ def _stack(stack: exp.Expr, names: list[exp.Expr], scope: Scope, ctx: Context) -
     items = []
     for place, name in enumerate(names):
         refs = union(refs_of(value, scope, ctx) for value in values[place::width])
-        items.append(Item(ctx.spelling_of(name), ctx.key_of(name), refs))
+        items.append(OutputColumn(ctx.spelling_of(name), ctx.key_of(name), refs))
     return Expansion(items, None)
 
 
@@ -274,7 +274,7 @@ def _inline(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
         for relation in scope.relations:
             fields = struct_fields((relation.types or {}).get(key, ""), ctx.dialect.parser)
             if fields:
-                return Expansion([Item(field, ctx.column_key(field, False), own) for field in fields], None)
+                return Expansion([OutputColumn(field, ctx.column_key(field, False), own) for field in fields], None)
     ctx.stars.append("none")
     ctx.issue_once(
         "APPROXIMATE_LINEAGE",
@@ -307,12 +307,14 @@ def _match_recognize(match: exp.Expr, relation: Relation, scope: Scope, ctx: Con
         "Lineage through the pattern has to be checked by hand.",
         match,
     )
-    return Relation(relation.names, relation.keys, [doubtful(refs) for refs in relation.refs], unknown=relation.unknown)
+    return Relation(
+        relation.names, relation.keys, [mark_approximate(refs) for refs in relation.refs], unknown=relation.unknown
+    )
 
 
 def _returning(node: exp.Expr, env: Env, ctx: Context) -> Relation:
     """A statement that writes inside of WITH: it has lineage of its own, and what RETURNING gives can be read."""
-    inner = ctx.inside(env)
+    inner = ctx.nested_context(env)
     ctx.nested += [*ctx.statement(node, inner), *inner.nested]
     ctx.issues += inner.issues
     scope = Scope(None, env)

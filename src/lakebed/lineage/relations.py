@@ -20,12 +20,12 @@ def with_role(refs: Refs, role: str) -> Refs:
     return tuple([(table, column, path, role, approximate) for table, column, path, _, approximate in refs])
 
 
-def doubtful(refs: Iterable[Ref]) -> Refs:
+def mark_approximate(refs: Iterable[Ref]) -> Refs:
     """The same sources, marked approximate."""
     return tuple([(table, column, path, role, True) for table, column, path, role, _ in refs])
 
 
-def below(refs: Refs, path: tuple[str, ...]) -> Refs:
+def at_field(refs: Refs, path: tuple[str, ...]) -> Refs:
     """The same sources, at a field below them."""
     return tuple([(table, column, p + path, role, approximate) for table, column, p, role, approximate in refs])
 
@@ -99,7 +99,7 @@ class OneOf(Unknown):
         self.parts = tuple(parts)
 
     def lookup(self, key: str, name: str) -> Refs:
-        return doubtful(union(part.lookup(key, name) for part in self.parts))
+        return mark_approximate(union(part.lookup(key, name) for part in self.parts))
 
     def certain(self) -> bool:
         return False
@@ -118,7 +118,7 @@ class AllOf(Unknown):
         self.rest = tuple(rest)
 
     def lookup(self, key: str, name: str) -> Refs:
-        return union([self.first.lookup(key, name), *(doubtful(part.lookup(key, name)) for part in self.rest)])
+        return union([self.first.lookup(key, name), *(mark_approximate(part.lookup(key, name)) for part in self.rest)])
 
     def certain(self) -> bool:
         return self.first.certain()
@@ -218,7 +218,7 @@ class Relation:
             names + self.names[count : len(refs)], keys + self.keys[count : len(refs)], refs, doubt=self.doubt
         )
 
-    def told_apart(self) -> "Relation":
+    def distinct_names(self) -> "Relation":
         """The same columns with a number behind names that occur again, as DuckDB names those of a derived table."""
         if len(set(self.keys)) == len(self.keys):
             return self

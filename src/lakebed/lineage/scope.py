@@ -7,13 +7,13 @@ is resolved by elimination.
 
 from sqlglot import exp
 
-from lakebed.lineage.context import HINT_SCHEMA, Context, Effects, Env
-from lakebed.lineage.relations import NO_REFS, Refs, Relation, below, doubtful, union
+from lakebed.lineage.context import HINT_SCHEMA, Context, Env, Reads
+from lakebed.lineage.relations import NO_REFS, Refs, Relation, at_field, mark_approximate, union
 
 Identifier = exp.Identifier
 
 
-class Source:
+class NamedRelation:
     """A relation under the name by which a scope knows it."""
 
     __slots__ = ("alias", "merged", "outer", "parts", "relation")
@@ -31,7 +31,7 @@ class Source:
 class Cte:
     """A common table expression: resolved when it is first read, in the environment where it was written."""
 
-    __slots__ = ("effects", "env", "node", "relation", "resolving")
+    __slots__ = ("env", "node", "reads", "relation", "resolving")
 
     def __init__(self, node: exp.Expr, env: Env, relation: Relation | None = None) -> None:
         self.node = node
@@ -39,7 +39,7 @@ class Cte:
         self.relation = relation
         self.resolving = False
         # what its query reads: whoever reads the CTE reads that, too
-        self.effects: Effects | None = None
+        self.reads: Reads | None = None
 
 
 class Scope:
@@ -50,7 +50,7 @@ class Scope:
     def __init__(self, parent: "Scope | None", env: Env) -> None:
         self.parent = parent
         self.env = env
-        self.sources: list[Source] = []
+        self.sources: list[NamedRelation] = []
         self.relations: list[Relation] = []
         self.names: dict[str, Relation] = {}
         # columns merged by USING or NATURAL: key -> sources
@@ -59,7 +59,7 @@ class Scope:
         self.aliases: dict[str, Refs] | None = None
         self.windows: dict[str, exp.Expr] = {}
 
-    def add(self, source: Source) -> None:
+    def add(self, source: NamedRelation) -> None:
         self.sources.append(source)
         self.relations.append(source.relation)
         self.names.setdefault(source.alias, source.relation)
@@ -111,14 +111,14 @@ def column_refs(node: exp.Expr, scope: Scope, ctx: Context) -> Refs:
 def _unqualified(key: str, node: exp.Expr, identifier: exp.Expr, scope: Scope, ctx: Context) -> Refs:
     level: Scope | None = scope
     while level is not None:
-        refs = _at_level(key, identifier, level, ctx)
+        refs = _refs_at_level(key, identifier, level, ctx)
         if refs is not None:
             return refs
         level = level.parent
-    return _nowhere(key, node, identifier, scope, ctx)
+    return _fallback_refs(key, node, identifier, scope, ctx)
 
 
-def _at_level(key: str, identifier: exp.Expr, level: Scope, ctx: Context) -> Refs | None:
+def _refs_at_level(key: str, identifier: exp.Expr, level: Scope, ctx: Context) -> Refs | None:
     merged = level.merged.get(key)
     if merged is not None:
         return merged
@@ -127,15 +127,15 @@ def _at_level(key: str, identifier: exp.Expr, level: Scope, ctx: Context) -> Ref
         relation = having[0]
         if key in relation.repeated:
             _ambiguous(identifier, [relation], ctx)
-            return doubtful(relation.by_key[key])
+            return mark_approximate(relation.by_key[key])
         return relation.by_key[key]
     if having:
         _ambiguous(identifier, having, ctx)
-        return doubtful(union(relation.by_key[key] for relation in having))
+        return mark_approximate(union(relation.by_key[key] for relation in having))
     open_relations = [relation for relation in level.relations if relation.open is not None]
     if level.aliases is not None and key in level.aliases:
         # a real column would win, and an unknown table may have one
-        return doubtful(level.aliases[key]) if open_relations else level.aliases[key]
+        return mark_approximate(level.aliases[key]) if open_relations else level.aliases[key]
     if not open_relations:
         return None
     if _is_pseudo(identifier, ctx):
@@ -152,7 +152,7 @@ def _at_level(key: str, identifier: exp.Expr, level: Scope, ctx: Context) -> Ref
             _ambiguous(identifier, [relation], ctx)
         return refs
     _ambiguous(identifier, [relation for relation, _ in possible], ctx)
-    return doubtful(union(refs for _, refs in possible))
+    return mark_approximate(union(refs for _, refs in possible))
 
 
 def _guess(relation: Relation, key: str, name: str) -> Refs | None:
@@ -166,7 +166,7 @@ def _guess(relation: Relation, key: str, name: str) -> Refs | None:
     return None
 
 
-def _nowhere(key: str, node: exp.Expr, identifier: exp.Expr, scope: Scope, ctx: Context) -> Refs:
+def _fallback_refs(key: str, node: exp.Expr, identifier: exp.Expr, scope: Scope, ctx: Context) -> Refs:
     level: Scope | None = scope
     while level is not None:
         relation = level.names.get(key)
@@ -198,7 +198,7 @@ def _nowhere(key: str, node: exp.Expr, identifier: exp.Expr, scope: Scope, ctx: 
 def whole_row(relation: Relation) -> Refs:
     """Every column of a relation as one value."""
     refs = union(relation.refs)
-    return doubtful(refs) if relation.unknown is not None else refs
+    return mark_approximate(refs) if relation.unknown is not None else refs
 
 
 def _qualified(node: exp.Expr, identifier: exp.Expr, table: exp.Expr, scope: Scope, ctx: Context) -> Refs:
@@ -237,11 +237,11 @@ def _field(node: exp.Expr, parts: list[exp.Expr], scope: Scope, ctx: Context) ->
     level = scope
     while level is not None:
         if keys[0] in level.merged:
-            return below(level.merged[keys[0]], path)
+            return at_field(level.merged[keys[0]], path)
         having = [relation for relation in level.relations if keys[0] in relation.by_key]
         if having:
             refs = union(relation.by_key[keys[0]] for relation in having)
-            return below(refs, path) if having[0].table is not None else refs
+            return at_field(refs, path) if having[0].table is not None else refs
         if level.aliases is not None and keys[0] in level.aliases:
             return level.aliases[keys[0]]
         level = level.parent
@@ -268,8 +268,8 @@ def _of_relation(relation: Relation, identifier: exp.Expr, path: tuple[str, ...]
     if refs is not None:
         if key in relation.repeated:
             _ambiguous(identifier, [relation], ctx)
-            refs = doubtful(refs)
-        return below(refs, path) if path and relation.table is not None else refs
+            refs = mark_approximate(refs)
+        return at_field(refs, path) if path and relation.table is not None else refs
     name = ctx.spelling_of(identifier)
     unknown = relation.unknown
     if unknown is not None:
@@ -279,7 +279,7 @@ def _of_relation(relation: Relation, identifier: exp.Expr, path: tuple[str, ...]
         if guess is not None:
             if not unknown.certain():
                 _ambiguous(identifier, [relation], ctx)
-            return below(guess, path) if path else guess
+            return at_field(guess, path) if path else guess
     if _is_pseudo(identifier, ctx):
         return NO_REFS
     where = relation.table or "the query that it names"
@@ -311,7 +311,7 @@ def _unresolved(node: exp.Expr, parts: list[exp.Expr], path: tuple[str, ...], sc
                 HINT_SCHEMA,
                 node,
             )
-            return doubtful(below(refs, path))
+            return mark_approximate(at_field(refs, path))
     ctx.issue_once(
         "UNRESOLVED_REFERENCE",
         "error",

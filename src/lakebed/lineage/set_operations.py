@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
-from lakebed.lineage.relations import AllOf, Refs, Relation, Unknown, doubtful, union
+from lakebed.lineage.relations import AllOf, Refs, Relation, Unknown, mark_approximate, union
 
 
 def branches(node: exp.Expr) -> list[exp.Expr]:
@@ -48,7 +48,7 @@ def combine(relations: list[Relation], node: exp.Expr, ctx: Context) -> Relation
     unknowns = [relation.unknown for relation in rest if relation.unknown is not None]
     by_key = [relation.by_key for relation in rest]
     refs = [
-        union([own, *(doubtful(index[key]) for index in by_key if key in index)])
+        union([own, *(mark_approximate(index[key]) for index in by_key if key in index)])
         for key, own in zip(first.keys, first.refs, strict=True)
     ]
     return Relation(

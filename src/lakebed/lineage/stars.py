@@ -8,11 +8,11 @@ from sqlglot import exp
 from lakebed.lineage.context import HINT_SCHEMA, Context
 from lakebed.lineage.data_types import struct_fields
 from lakebed.lineage.expressions import refs_of
-from lakebed.lineage.relations import Derived, OneOf, Refs, Relation, Unknown, Without, doubtful
+from lakebed.lineage.relations import Derived, OneOf, Refs, Relation, Unknown, Without, mark_approximate
 from lakebed.lineage.scope import Scope
 
 
-class Item(NamedTuple):
+class OutputColumn(NamedTuple):
     """One column of a select list."""
 
     name: str
@@ -23,7 +23,7 @@ class Item(NamedTuple):
 class Expansion(NamedTuple):
     """What a star stands for: the known columns, and what the rest could be."""
 
-    items: list[Item]
+    items: list[OutputColumn]
     unknown: Unknown | None
 
 
@@ -39,13 +39,13 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
         unknown = unknowns[0] if len(unknowns) == 1 else OneOf(unknowns)
         if ctx.stars_matter:
             _report_open(items, unknown, node, ctx)
-        items = [Item(item.name, item.key, doubtful(item.refs)) for item in items]
+        items = [OutputColumn(item.name, item.key, mark_approximate(item.refs)) for item in items]
     elif ctx.stars_matter:
         ctx.stars.append("full")
     if any(relation.doubt for relation in relations):
         doubted = {relation.table for relation in relations if relation.doubt}
         items = [
-            Item(item.name, item.key, tuple([(t, c, p, r, a or t in doubted) for t, c, p, r, a in item.refs]))
+            OutputColumn(item.name, item.key, tuple([(t, c, p, r, a or t in doubted) for t, c, p, r, a in item.refs]))
             for item in items
         ]
     return _modified(star, items, unknown, scope, ctx)
@@ -70,21 +70,21 @@ def _relations(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp
     return None
 
 
-def _of_relation(relation: Relation) -> list[Item]:
-    return [Item(*column) for column in zip(relation.names, relation.keys, relation.refs, strict=True)]
+def _of_relation(relation: Relation) -> list[OutputColumn]:
+    return [OutputColumn(*column) for column in zip(relation.names, relation.keys, relation.refs, strict=True)]
 
 
-def _of_scope(scope: Scope) -> list[Item]:
+def _of_scope(scope: Scope) -> list[OutputColumn]:
     """The columns of all relations; columns that USING or NATURAL merged come once."""
     if not scope.merged:
         return [item for relation in scope.relations for item in _of_relation(relation)]
-    items: list[Item] = []
+    items: list[OutputColumn] = []
     for source in scope.sources:
         right = _of_relation(source.relation)
         if source.merged:
             keys = set(source.merged)
             names = {item.key: item.name for item in right} | {item.key: item.name for item in items}
-            joined = {key: Item(names.get(key, key), key, scope.merged[key]) for key in source.merged}
+            joined = {key: OutputColumn(names.get(key, key), key, scope.merged[key]) for key in source.merged}
             right = [item for item in right if item.key not in keys]
             if source.outer == "in place":
                 items = [joined.pop(item.key, item) if item.key in joined else item for item in items]
@@ -94,7 +94,7 @@ def _of_scope(scope: Scope) -> list[Item]:
     return items
 
 
-def _report_open(items: list[Item], unknown: Unknown, node: exp.Expr, ctx: Context) -> None:
+def _report_open(items: list[OutputColumn], unknown: Unknown, node: exp.Expr, ctx: Context) -> None:
     tables = unknown.tables()
     ctx.unexpanded.update(tables)
     if isinstance(unknown, Derived) and not items:
@@ -136,7 +136,7 @@ def _struct_star(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: e
             ctx.stars.append("full")
             return Expansion(
                 [
-                    Item(
+                    OutputColumn(
                         field, ctx.column_key(field, False), tuple((t, c, (*p, field), r, a) for t, c, p, r, a in refs)
                     )
                     for field in fields
@@ -167,7 +167,9 @@ def _struct_star(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: e
     return Expansion([], None)
 
 
-def _modified(star: exp.Expr, items: list[Item], unknown: Unknown | None, scope: Scope, ctx: Context) -> Expansion:
+def _modified(
+    star: exp.Expr, items: list[OutputColumn], unknown: Unknown | None, scope: Scope, ctx: Context
+) -> Expansion:
     args = star.args
     excluded = args.get("except_") or []
     replaced = args.get("replace") or []
@@ -198,24 +200,24 @@ def _modified(star: exp.Expr, items: list[Item], unknown: Unknown | None, scope:
         for item in renamed
         if isinstance(item, exp.Alias)
     }
-    result: list[Item] = []
+    result: list[OutputColumn] = []
     for item in items:
         if item.key in hidden:
             continue
         if item.key in replacements:
             expression, name = replacements.pop(item.key)
-            item = Item(name, item.key, refs_of(expression.args["this"], scope, ctx))
+            item = OutputColumn(name, item.key, refs_of(expression.args["this"], scope, ctx))
         if item.key in renames:
             alias = renames[item.key]
-            item = Item(ctx.spelling_of(alias), ctx.key_of(alias), item.refs)
+            item = OutputColumn(ctx.spelling_of(alias), ctx.key_of(alias), item.refs)
         result.append(item)
     if unknown is not None:
         # what REPLACE and RENAME name is known to be there, although the star's other columns are not
         for key, (expression, name) in replacements.items():
-            result.append(Item(name, key, refs_of(expression.args["this"], scope, ctx)))
+            result.append(OutputColumn(name, key, refs_of(expression.args["this"], scope, ctx)))
         for key, alias in renames.items():
             if key not in known:
-                result.append(Item(ctx.spelling_of(alias), ctx.key_of(alias), unknown.lookup(key, key)))
+                result.append(OutputColumn(ctx.spelling_of(alias), ctx.key_of(alias), unknown.lookup(key, key)))
         unknown = Without(unknown, hidden | frozenset(replacements) | frozenset(renames))
     if isinstance(pattern, exp.Literal):
         like = like_pattern(str(pattern.this), ignore_case=True)

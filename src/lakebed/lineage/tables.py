@@ -8,14 +8,14 @@ from lakebed.lineage.contract import Origin, ResolvedColumn, ResolvedTable
 from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
 
 
-class Part(NamedTuple):
+class NamePart(NamedTuple):
     """One part of a dotted name as it was written."""
 
     text: str
     quoted: bool = False
 
 
-class Column(NamedTuple):
+class CatalogColumn(NamedTuple):
     """A column of a table in the catalog."""
 
     name: str
@@ -24,7 +24,7 @@ class Column(NamedTuple):
     origin: Origin = "imported"
 
 
-class Table:
+class CatalogTable:
     """A table or view of the catalog; never changed, only replaced."""
 
     __slots__ = (
@@ -42,7 +42,7 @@ class Table:
     def __init__(
         self,
         parts: tuple[str, ...],
-        columns: tuple[Column, ...] | Callable[[], tuple[Column, ...]],
+        columns: tuple[CatalogColumn, ...] | Callable[[], tuple[CatalogColumn, ...]],
         origin: Origin,
         *,
         kind: str = "table",
@@ -68,7 +68,7 @@ class Table:
         return ".".join(self.parts)
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[CatalogColumn, ...]:
         if not isinstance(self._columns, tuple):
             self._columns = self._columns()
         return self._columns
@@ -99,8 +99,8 @@ class Table:
             )
         return self._relation
 
-    def with_columns(self, columns: tuple[Column, ...], *, mismatch: bool | None = None) -> "Table":
-        return Table(
+    def with_columns(self, columns: tuple[CatalogColumn, ...], *, mismatch: bool | None = None) -> "CatalogTable":
+        return CatalogTable(
             self.parts,
             columns,
             self.origin,
@@ -111,8 +111,8 @@ class Table:
             mismatch=self.mismatch if mismatch is None else mismatch,
         )
 
-    def renamed(self, parts: tuple[str, ...]) -> "Table":
-        return Table(
+    def renamed(self, parts: tuple[str, ...]) -> "CatalogTable":
+        return CatalogTable(
             parts,
             self.columns,
             self.origin,

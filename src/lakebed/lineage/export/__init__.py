@@ -9,11 +9,11 @@ from lakebed.lineage.export.html import to_html
 from lakebed.lineage.export.json import to_json
 from lakebed.lineage.export.mermaid import to_mermaid
 from lakebed.lineage.export.openlineage import to_openlineage
-from lakebed.lineage.export.script_texts import Sources
+from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.export.text import to_text
 
 # Formats that are text; `duckdb` writes a file of its own.
-FORMATS: dict[str, Callable[[AnalyzeResult, Sources], str]] = {
+FORMATS: dict[str, Callable[[AnalyzeResult, ScriptTexts], str]] = {
     "text": to_text,
     "json": to_json,
     "mermaid": to_mermaid,
@@ -24,7 +24,7 @@ FORMATS: dict[str, Callable[[AnalyzeResult, Sources], str]] = {
 ALL_FORMATS = (*FORMATS, "duckdb")
 
 
-def export(result: AnalyzeResult, format: str, sources: Sources) -> str:
+def export(result: AnalyzeResult, format: str, sources: ScriptTexts) -> str:
     """The result as text of one format."""
     if format not in FORMATS:
         raise ConfigError(f"the format {format!r} is not known", remedy=f"Choose one of {', '.join(ALL_FORMATS)}.")

@@ -4,7 +4,7 @@ import csv
 import io
 
 from lakebed.lineage.contract import AnalyzeResult
-from lakebed.lineage.export.script_texts import Sources
+from lakebed.lineage.export.script_texts import ScriptTexts
 
 HEADER = (
     "statement_index",
@@ -21,7 +21,7 @@ HEADER = (
 )
 
 
-def to_csv(result: AnalyzeResult, sources: Sources) -> str:
+def to_csv(result: AnalyzeResult, sources: ScriptTexts) -> str:
     """RFC 4180 with a header; what is not there is empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from lakebed.errors import LineageError
 from lakebed.lineage.contract import AnalyzeResult
-from lakebed.lineage.export.script_texts import Sources
+from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.graph import result_name
 
 _TABLES = """
@@ -63,7 +63,7 @@ WHERE NOT EXISTS (
 """
 
 
-def to_duckdb(result: AnalyzeResult, sources: Sources, path: Path) -> None:
+def to_duckdb(result: AnalyzeResult, sources: ScriptTexts, path: Path) -> None:
     """Writes a new file; one that is there already is not overwritten."""
     if path.exists():
         raise LineageError(f"{path} is there already", remedy="Remove it, or name another file with --output.")
@@ -81,7 +81,7 @@ def to_duckdb(result: AnalyzeResult, sources: Sources, path: Path) -> None:
         connection.close()
 
 
-def _rows(result: AnalyzeResult, sources: Sources) -> dict[str, list[tuple[object, ...]]]:
+def _rows(result: AnalyzeResult, sources: ScriptTexts) -> dict[str, list[tuple[object, ...]]]:
     rows: dict[str, list[tuple[object, ...]]] = {
         name: [] for name in ("statements", "outputs", "column_lineage", "table_lineage", "issues", "resolved_schema")
     }

@@ -4,11 +4,11 @@ import json
 from importlib.resources import files
 
 from lakebed.lineage.contract import AnalyzeResult
-from lakebed.lineage.export.script_texts import Sources
+from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.graph import result_name
 
 
-def to_html(result: AnalyzeResult, sources: Sources) -> str:
+def to_html(result: AnalyzeResult, sources: ScriptTexts) -> str:
     """The page; its data stand in it as JSON, escaped so that no SQL can end the script element."""
     page = files("lakebed.lineage.export").joinpath("page.html").read_text(encoding="utf-8")
     data = json.dumps(_data(result, sources), ensure_ascii=False)
@@ -16,7 +16,7 @@ def to_html(result: AnalyzeResult, sources: Sources) -> str:
     return page.replace("/*DATA*/null", safe.replace("\u2029", "\\u2029"), 1)
 
 
-def _data(result: AnalyzeResult, sources: Sources) -> dict[str, object]:
+def _data(result: AnalyzeResult, sources: ScriptTexts) -> dict[str, object]:
     kinds = {use.name: (use.kind, use.resolution_source) for s in result.statements for use in s.tables}
     tables: dict[str, dict[str, None]] = {}
     edges: list[dict[str, object]] = []

@@ -3,9 +3,9 @@
 import json
 
 from lakebed.lineage.contract import AnalyzeResult
-from lakebed.lineage.export.script_texts import Sources
+from lakebed.lineage.export.script_texts import ScriptTexts
 
 
-def to_json(result: AnalyzeResult, sources: Sources) -> str:
+def to_json(result: AnalyzeResult, sources: ScriptTexts) -> str:
     """One JSON object."""
     return json.dumps(result.to_dict(), ensure_ascii=False, indent=2)

@@ -1,11 +1,11 @@
 """Lineage as a Mermaid flowchart: tables as boxes with their columns, dashed arrows for what is approximate."""
 
 from lakebed.lineage.contract import VALUE_ROLES, AnalyzeResult
-from lakebed.lineage.export.script_texts import Sources
+from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.graph import LineageGraph
 
 
-def to_mermaid(result: AnalyzeResult, sources: Sources) -> str:
+def to_mermaid(result: AnalyzeResult, sources: ScriptTexts) -> str:
     """A `flowchart LR`; filters and joins are left out, as they would cover the flow of values."""
     graph = LineageGraph.of(result)
     lines = ["flowchart LR"]

@@ -8,7 +8,7 @@ import json
 import uuid
 
 from lakebed.lineage.contract import AnalyzeResult, ResolvedTable, StatementLineage
-from lakebed.lineage.export.script_texts import Sources
+from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.graph import result_name
 
 PRODUCER = "https://pypi.org/project/lakebed"
@@ -29,7 +29,7 @@ _TRANSFORMATIONS = {
 }
 
 
-def to_openlineage(result: AnalyzeResult, sources: Sources) -> str:
+def to_openlineage(result: AnalyzeResult, sources: ScriptTexts) -> str:
     """One event per line, in the order of the statements."""
     tables = {_name(table): table for table in result.resolved_schema.tables}
     events = [
@@ -49,7 +49,7 @@ def _facet(name: str, content: dict[str, object]) -> dict[str, object]:
 
 
 def _event(
-    statement: StatementLineage, sources: Sources, tables: dict[str, ResolvedTable], result: AnalyzeResult
+    statement: StatementLineage, sources: ScriptTexts, tables: dict[str, ResolvedTable], result: AnalyzeResult
 ) -> dict[str, object]:
     time = result.updated_at
     job = f"{statement.file or 'script'}#{statement.statement_index}"

@@ -7,7 +7,7 @@ from lakebed.lineage.analyze import Script
 from lakebed.lineage.contract import Issue, Span, StatementLineage
 
 
-class Sources:
+class ScriptTexts:
     """Texts by file, each with the places where its lines begin."""
 
     def __init__(self, scripts: Iterable[Script]) -> None:

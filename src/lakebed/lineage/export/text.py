@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from lakebed.lineage.contract import AnalyzeResult, StatementLineage
-from lakebed.lineage.export.script_texts import Sources
+from lakebed.lineage.export.script_texts import ScriptTexts
 
-_SIGNS = {"error": "error", "warning": "warning", "info": "note"}
+_SEVERITY_LABELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
-def to_text(result: AnalyzeResult, sources: Sources) -> str:
+def to_text(result: AnalyzeResult, sources: ScriptTexts) -> str:
     """Statements with their columns and sources, then what is not known, then a line of counts."""
     lines: list[str] = []
     for statement in result.statements:
@@ -17,7 +17,9 @@ def to_text(result: AnalyzeResult, sources: Sources) -> str:
     if result.issues:
         lines.append("What is not known")
         for issue in result.issues:
-            lines.append(f"  {sources.place(issue)}: {_SIGNS[issue.severity]}: {issue.message} [{issue.code}]")
+            lines.append(
+                f"  {sources.place(issue)}: {_SEVERITY_LABELS[issue.severity]}: {issue.message} [{issue.code}]"
+            )
             lines.append(f"      {issue.hint}")
         lines.append("")
     summary = result.summary
@@ -33,7 +35,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")
 
 
-def _statement(statement: StatementLineage, sources: Sources) -> Iterator[str]:
+def _statement(statement: StatementLineage, sources: ScriptTexts) -> Iterator[str]:
     line, _ = sources.line_and_column(statement.file, statement.span.start)
     where = f"{statement.file}:{line}" if statement.file else f"line {line}"
     target = f" {statement.target}" if statement.target else ""

@@ -6,8 +6,8 @@ from lakebed.lineage.context import Context
 from lakebed.lineage.contract import StatementLineage
 from lakebed.lineage.from_clause import table_parts
 from lakebed.lineage.statements.create import redefine_view
-from lakebed.lineage.statements.result import Target, lineage, report_mismatch, target_use
-from lakebed.lineage.tables import Column
+from lakebed.lineage.statements.result import WriteTarget, report_mismatch, statement_lineage, target_use
+from lakebed.lineage.tables import CatalogColumn
 
 
 def drop(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
@@ -19,10 +19,10 @@ def drop(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
         if kind in ("SCHEMA", "DATABASE"):
             ctx.catalog.drop_schema(table_parts(table))
         elif "TABLE" in kind or "VIEW" in kind:
-            target = Target(table, ctx)
+            target = WriteTarget(table, ctx)
             ctx.used[target.name] = target_use(target)
             ctx.catalog.drop(target.parts)
-    result = lineage(ctx, "DROP", None, [])
+    result = statement_lineage(ctx, "DROP", None, [])
     return [_without_reads(result)]
 
 
@@ -30,18 +30,18 @@ def alter(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """ALTER TABLE: columns come, go and change their names; tables change theirs."""
     table = node.args["this"]
     if not isinstance(table, exp.Table):
-        return [lineage(ctx, "ALTER", None, [])]
+        return [statement_lineage(ctx, "ALTER", None, [])]
     actions = node.args.get("actions") or []
     if len(actions) == 1 and isinstance(actions[0], exp.Query):
         return redefine_view(node, table, actions[0], ctx)
-    target = Target(table, ctx)
+    target = WriteTarget(table, ctx)
     ctx.used[target.name] = target_use(target)
     renamed = _column_rename(node, actions)
     if renamed is not None:
         actions = [renamed]
     for action in actions:
         _apply(action, target, table, ctx)
-    return [_without_reads(lineage(ctx, "ALTER", None, []))]
+    return [_without_reads(statement_lineage(ctx, "ALTER", None, []))]
 
 
 def _column_rename(node: exp.Expr, actions: list[exp.Expr]) -> exp.Expr | None:
@@ -67,7 +67,7 @@ def _without_reads(statement: StatementLineage) -> StatementLineage:
     )
 
 
-def _apply(action: exp.Expr, target: Target, table: exp.Expr, ctx: Context) -> None:
+def _apply(action: exp.Expr, target: WriteTarget, table: exp.Expr, ctx: Context) -> None:
     if isinstance(action, exp.AlterRename):
         new = action.args["this"]
         if isinstance(new, exp.Table):
@@ -85,7 +85,7 @@ def _apply(action: exp.Expr, target: Target, table: exp.Expr, ctx: Context) -> N
         report_mismatch(ctx.catalog.alter(target.parts, columns), ctx, table)
 
 
-def _changed(action: exp.Expr, columns: list[Column], ctx: Context) -> list[Column] | None:
+def _changed(action: exp.Expr, columns: list[CatalogColumn], ctx: Context) -> list[CatalogColumn] | None:
     """The columns after one action; None where it is about something else."""
     if isinstance(action, exp.ColumnDef):
         return _added(columns, action, ctx)
@@ -114,7 +114,7 @@ def _changed(action: exp.Expr, columns: list[Column], ctx: Context) -> list[Colu
     return None
 
 
-def _altered(columns: list[Column], action: exp.Expr, ctx: Context) -> list[Column] | None:
+def _altered(columns: list[CatalogColumn], action: exp.Expr, ctx: Context) -> list[CatalogColumn] | None:
     """ALTER COLUMN a TYPE t, and Hive's CHANGE COLUMN a b t."""
     old = action.args["this"]
     new = action.args.get("rename_to")
@@ -126,11 +126,11 @@ def _altered(columns: list[Column], action: exp.Expr, ctx: Context) -> list[Colu
     if isinstance(kind, exp.DataType):
         key = ctx.key_of(_identifier(new if new is not None else old))
         text = kind.sql(ctx.dialect.parser or None)
-        columns = [Column(c.name, c.key, text, c.origin) if c.key == key else c for c in columns]
+        columns = [CatalogColumn(c.name, c.key, text, c.origin) if c.key == key else c for c in columns]
     return columns
 
 
-def _added(columns: list[Column], definition: exp.Expr, ctx: Context) -> list[Column]:
+def _added(columns: list[CatalogColumn], definition: exp.Expr, ctx: Context) -> list[CatalogColumn]:
     if isinstance(definition.args["this"], exp.Dot):
         # a field inside of a struct column: the table's columns stay
         return columns
@@ -148,27 +148,27 @@ def _added(columns: list[Column], definition: exp.Expr, ctx: Context) -> list[Co
     return [*columns, new]
 
 
-def _renamed(columns: list[Column], old: exp.Expr, new: exp.Expr, ctx: Context) -> list[Column]:
+def _renamed(columns: list[CatalogColumn], old: exp.Expr, new: exp.Expr, ctx: Context) -> list[CatalogColumn]:
     key = ctx.key_of(_identifier(old))
     name = _identifier(new)
     return [
-        Column(ctx.spelling_of(name), ctx.key_of(name), column.data_type, column.origin)
+        CatalogColumn(ctx.spelling_of(name), ctx.key_of(name), column.data_type, column.origin)
         if column.key == key
         else column
         for column in columns
     ]
 
 
-def _retyped(columns: list[Column], definition: exp.Expr, ctx: Context) -> list[Column]:
+def _retyped(columns: list[CatalogColumn], definition: exp.Expr, ctx: Context) -> list[CatalogColumn]:
     new = _column(definition, ctx)
     return [new if column.key == new.key else column for column in columns]
 
 
-def _column(definition: exp.Expr, ctx: Context) -> Column:
+def _column(definition: exp.Expr, ctx: Context) -> CatalogColumn:
     identifier = _identifier(definition.args["this"])
     kind = definition.args.get("kind")
     data_type = kind.sql(ctx.dialect.parser or None) if isinstance(kind, exp.DataType) else None
-    return Column(ctx.spelling_of(identifier), ctx.key_of(identifier), data_type, "implied")
+    return CatalogColumn(ctx.spelling_of(identifier), ctx.key_of(identifier), data_type, "implied")
 
 
 def _identifier(node: exp.Expr) -> exp.Expr:

@@ -8,13 +8,13 @@ from lakebed.lineage.context import Context
 from lakebed.lineage.contract import StatementLineage, TableUse
 from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import refs_of
-from lakebed.lineage.from_clause import derived
+from lakebed.lineage.from_clause import as_derived_table
 from lakebed.lineage.relations import Refs, Relation
-from lakebed.lineage.scope import Scope, Source
-from lakebed.lineage.statements.result import Target, Written, lineage, of_relation, report_mismatch
+from lakebed.lineage.scope import NamedRelation, Scope
+from lakebed.lineage.statements.result import WriteTarget, Written, report_mismatch, statement_lineage, written_columns
 from lakebed.lineage.statements.select import temporary_name
-from lakebed.lineage.statements.session import not_followed
-from lakebed.lineage.tables import Column
+from lakebed.lineage.statements.session import report_unsupported
+from lakebed.lineage.tables import CatalogColumn
 
 _RELATIONS = frozenset({"TABLE", "VIEW", "MATERIALIZED VIEW", "DYNAMIC TABLE", "TRANSIENT TABLE", "STREAMING TABLE"})
 
@@ -28,14 +28,14 @@ def create(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     kind = str(node.args.get("kind") or "").upper()
     if kind not in _RELATIONS:
         if kind in _WITH_A_BODY:
-            return not_followed(node, ctx, f"CREATE {kind}")
-        return [lineage(ctx, f"CREATE_{kind.replace(' ', '_')}" if kind else "CREATE", None, [])]
+            return report_unsupported(node, ctx, f"CREATE {kind}")
+        return [statement_lineage(ctx, f"CREATE_{kind.replace(' ', '_')}" if kind else "CREATE", None, [])]
     this = node.args["this"]
     listed = this.args.get("expressions") or [] if isinstance(this, exp.Schema) else []
     table = this.args["this"] if isinstance(this, exp.Schema) else this
     if not isinstance(table, exp.Table):
-        return not_followed(node, ctx, "CREATE")
-    maker = _Maker(node, table, "view" if "VIEW" in kind else "table", ctx)
+        return report_unsupported(node, ctx, "CREATE")
+    maker = _Creation(node, table, "view" if "VIEW" in kind else "table", ctx)
     like = maker.property(exp.LikeProperty) or node.args.get("clone")
     query = node.args.get("expression")
     if isinstance(query, exp.Query | exp.Values | exp.Pivot):
@@ -49,16 +49,16 @@ def cache(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """Spark's CACHE TABLE name AS SELECT makes a temporary view."""
     query = node.args.get("expression")
     if query is None:
-        return [lineage(ctx, "CACHE_TABLE", None, [])]
-    return _Maker(node, node.args["this"], "view", ctx, temporary=True).from_query(query, [], kind="CACHE_TABLE")
+        return [statement_lineage(ctx, "CACHE_TABLE", None, [])]
+    return _Creation(node, node.args["this"], "view", ctx, temporary=True).from_query(query, [], kind="CACHE_TABLE")
 
 
 def redefine_view(node: exp.Expr, table: exp.Expr, query: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """ALTER VIEW v AS SELECT gives the view another query."""
-    return _Maker(node, table, "view", ctx).from_query(query, [], kind="ALTER_VIEW")
+    return _Creation(node, table, "view", ctx).from_query(query, [], kind="ALTER_VIEW")
 
 
-class _Maker:
+class _Creation:
     """One CREATE statement in its forms."""
 
     def __init__(self, node: exp.Expr, table: exp.Expr, kind: str, ctx: Context, *, temporary: bool = False) -> None:
@@ -66,7 +66,7 @@ class _Maker:
         self.table = table
         self.kind = kind
         self.ctx = ctx
-        self.target = Target(table, ctx)
+        self.target = WriteTarget(table, ctx)
         properties = node.args.get("properties")
         self.properties: list[exp.Expr] = properties.args.get("expressions") or [] if properties is not None else []
         self.temporary = (
@@ -82,11 +82,11 @@ class _Maker:
     def from_query(self, query: exp.Expr, listed: list[exp.Expr], *, kind: str | None = None) -> list[StatementLineage]:
         ctx = self.ctx
         env, _ = with_ctes(self.node, {}, ctx)
-        relation = derived(ctx.query(query, env, None, ctx), ctx)
+        relation = as_derived_table(ctx.query(query, env, None, ctx), ctx)
         names = list(relation.names)
-        columns = [Column(name, ctx.column_key(name, True), None, "implied") for name in names]
+        columns = [CatalogColumn(name, ctx.column_key(name, True), None, "implied") for name in names]
         complete = relation.unknown is None
-        written = of_relation(relation)
+        written = written_columns(relation)
         if listed:
             names, columns, written = self._with_list(listed, relation)
             complete = True
@@ -94,7 +94,9 @@ class _Maker:
         statement_type = kind or ("CREATE_VIEW" if self.kind == "view" else "CREATE_TABLE_AS")
         return [self.result(statement_type, written, names)]
 
-    def _with_list(self, listed: list[exp.Expr], relation: Relation) -> tuple[list[str], list[Column], list[Written]]:
+    def _with_list(
+        self, listed: list[exp.Expr], relation: Relation
+    ) -> tuple[list[str], list[CatalogColumn], list[Written]]:
         """`CREATE VIEW v (a, b) AS ...`: names by position. MySQL's column definitions are matched by name instead."""
         ctx = self.ctx
         given = list(columns_of(listed, ctx))
@@ -109,23 +111,26 @@ class _Maker:
             ]
             columns = [column for column in given if column.key not in set(relation.keys)]
             columns += [
-                by_key.get(key, Column(name, key)) for name, key in zip(relation.names, relation.keys, strict=True)
+                by_key.get(key, CatalogColumn(name, key))
+                for name, key in zip(relation.names, relation.keys, strict=True)
             ]
             return [name for name, _, _ in written], columns, written
         relation = relation.renamed([column.name for column in given], [column.key for column in given])
         columns = given + [
-            Column(name, ctx.column_key(name, True), None, "implied") for name in relation.names[len(given) :]
+            CatalogColumn(name, ctx.column_key(name, True), None, "implied") for name in relation.names[len(given) :]
         ]
-        return list(relation.names), columns, of_relation(relation)
+        return list(relation.names), columns, written_columns(relation)
 
     def like(self, like: exp.Expr, *, copies_rows: bool) -> list[StatementLineage]:
         """CREATE TABLE LIKE copies columns, CLONE copies rows as well."""
         ctx = self.ctx
-        source = Target(like.args["this"], ctx)
+        source = WriteTarget(like.args["this"], ctx)
         table = ctx.find_table(source.parts)
         if table is None:
             ctx.report_unknown_table(source.name, source.parts, like.args["this"])
-        columns = [Column(c.name, c.key, c.data_type, "implied") for c in table.columns] if table is not None else []
+        columns = (
+            [CatalogColumn(c.name, c.key, c.data_type, "implied") for c in table.columns] if table is not None else []
+        )
         self.declare(columns, table is not None and table.complete)
         if not copies_rows:
             return [self.result("CREATE_TABLE", [], [])]
@@ -133,7 +138,7 @@ class _Maker:
         if relation.unknown is not None:
             ctx.unexpanded.add(source.name)
             ctx.stars.append("partial" if relation.names else "none")
-        return [self.result("CREATE_TABLE_AS", of_relation(relation), relation.names)]
+        return [self.result("CREATE_TABLE_AS", written_columns(relation), relation.names)]
 
     def from_columns(self, listed: list[exp.Expr]) -> list[StatementLineage]:
         """Explicit columns; generated ones are computed from their neighbours."""
@@ -157,7 +162,7 @@ class _Maker:
         kind = "CREATE_VIEW" if self.kind == "view" else "CREATE_TABLE"
         return [self.result(kind, self._generated(listed, columns), [])]
 
-    def _generated(self, listed: list[exp.Expr], columns: Sequence[Column]) -> list[Written]:
+    def _generated(self, listed: list[exp.Expr], columns: Sequence[CatalogColumn]) -> list[Written]:
         refs: list[Refs] = [((self.name, column.name, (), "value", False),) for column in columns]
         own = Relation([c.name for c in columns], [c.key for c in columns], refs, table=self.name)
         written: list[Written] = []
@@ -173,12 +178,12 @@ class _Maker:
                     expression = None
                 if isinstance(expression, exp.Expr):
                     scope = Scope(None, {})
-                    scope.add(Source(self.name, own))
+                    scope.add(NamedRelation(self.name, own))
                     name = self.ctx.spelling_of(item.args["this"])
                     written.append((name, None, refs_of(expression, scope, self.ctx)))
         return written
 
-    def declare(self, columns: Sequence[Column], complete: bool) -> None:
+    def declare(self, columns: Sequence[CatalogColumn], complete: bool) -> None:
         if self.node.args.get("exists") and self.target.known and self.target.resolution == "implied":
             return
         mismatch = self.ctx.catalog.declare(
@@ -194,24 +199,26 @@ class _Maker:
     def result(self, kind: str, written: list[Written], outputs: Sequence[str]) -> StatementLineage:
         known = self.ctx.find_table(self.target.parts)
         use = TableUse(self.name, self.kind, known.origin if known is not None else "unknown")
-        return lineage(self.ctx, kind, self.name, written, outputs=outputs, target_use=use, target_kind=self.kind)
+        return statement_lineage(
+            self.ctx, kind, self.name, written, outputs=outputs, target_use=use, target_kind=self.kind
+        )
 
 
-def columns_of(listed: list[exp.Expr], ctx: Context, *, definitions_only: bool = False) -> Iterator[Column]:
+def columns_of(listed: list[exp.Expr], ctx: Context, *, definitions_only: bool = False) -> Iterator[CatalogColumn]:
     """The columns of a definition list; constraints are none, `LIKE t` stands for those of t."""
     for item in listed:
         if isinstance(item, exp.ColumnDef):
             identifier = item.args["this"]
             kind = item.args.get("kind")
             data_type = kind.sql(ctx.dialect.parser or None) if isinstance(kind, exp.DataType) else None
-            yield Column(ctx.spelling_of(identifier), ctx.key_of(identifier), data_type, "implied")
+            yield CatalogColumn(ctx.spelling_of(identifier), ctx.key_of(identifier), data_type, "implied")
         elif isinstance(item, exp.Identifier) and not definitions_only:
-            yield Column(ctx.spelling_of(item), ctx.key_of(item), None, "implied")
+            yield CatalogColumn(ctx.spelling_of(item), ctx.key_of(item), None, "implied")
         elif isinstance(item, exp.LikeProperty) and isinstance(item.args["this"], exp.Table):
-            source = Target(item.args["this"], ctx)
+            source = WriteTarget(item.args["this"], ctx)
             table = ctx.find_table(source.parts)
             if table is None:
                 ctx.report_unknown_table(source.name, source.parts, item.args["this"])
                 continue
             for column in table.columns:
-                yield Column(column.name, column.key, column.data_type, "implied")
+                yield CatalogColumn(column.name, column.key, column.data_type, "implied")

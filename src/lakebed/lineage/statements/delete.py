@@ -8,8 +8,8 @@ from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate
 from lakebed.lineage.from_clause import add_from, add_join
 from lakebed.lineage.scope import Scope
-from lakebed.lineage.statements.result import Target, lineage, target_use
-from lakebed.lineage.statements.session import not_followed
+from lakebed.lineage.statements.result import WriteTarget, statement_lineage, target_use
+from lakebed.lineage.statements.session import report_unsupported
 from lakebed.lineage.statements.update import add_target
 
 
@@ -19,14 +19,14 @@ def delete(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     scope = Scope(None, env)
     table = node.args.get("this")
     if not isinstance(table, exp.Table):
-        return not_followed(node, ctx, "DELETE")
+        return report_unsupported(node, ctx, "DELETE")
     named = (node.args.get("tables") or [None])[0]
-    target = Target(_behind(named, table, ctx), ctx)
+    target = WriteTarget(_table_before_from(named, table, ctx), ctx)
     if not target.known:
         ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
-    add_target(Target(table, ctx), table, scope, ctx)
-    if Target(table, ctx).name != target.name:
-        ctx.read_table(Target(table, ctx).parts, table)
+    add_target(WriteTarget(table, ctx), table, scope, ctx)
+    if WriteTarget(table, ctx).name != target.name:
+        ctx.read_table(WriteTarget(table, ctx).parts, table)
     for join in table.args.get("joins") or []:
         add_join(join, scope, ctx)
     for item in node.args.get("using") or []:
@@ -36,10 +36,10 @@ def delete(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     where = node.args.get("where")
     if where is not None:
         predicate(where.args["this"], scope, ctx, "filter")
-    return [lineage(ctx, "DELETE", target.name, [], target_use=target_use(target), target_kind=target.kind)]
+    return [statement_lineage(ctx, "DELETE", target.name, [], target_use=target_use(target), target_kind=target.kind)]
 
 
-def _behind(named: exp.Expr | None, table: exp.Expr, ctx: Context) -> exp.Expr:
+def _table_before_from(named: exp.Expr | None, table: exp.Expr, ctx: Context) -> exp.Expr:
     """The table that the name before FROM means."""
     if named is None:
         return table

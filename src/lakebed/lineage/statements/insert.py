@@ -9,9 +9,9 @@ from lakebed.lineage.expressions import predicate, refs_of
 from lakebed.lineage.from_clause import add_from, add_join
 from lakebed.lineage.query import select_from
 from lakebed.lineage.relations import NO_REFS, Refs, Relation, union
-from lakebed.lineage.scope import Scope, Source
-from lakebed.lineage.statements.result import Target, Written, lineage, target_use
-from lakebed.lineage.statements.session import not_followed
+from lakebed.lineage.scope import NamedRelation, Scope
+from lakebed.lineage.statements.result import WriteTarget, Written, statement_lineage, target_use
+from lakebed.lineage.statements.session import report_unsupported
 from lakebed.lineage.statements.update import assigned
 
 
@@ -27,7 +27,7 @@ def multiple(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     source = node.args["source"]
     results: list[StatementLineage] = []
     for item in node.args.get("expressions") or []:
-        inner = ctx.inside(env)
+        inner = ctx.nested_context(env)
         if isinstance(item, exp.ConditionalInsert):
             results += _conditional(item, source, env, inner)
         else:
@@ -39,7 +39,7 @@ def multiple(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
 def _conditional(item: exp.Expr, source: exp.Expr, env: Env, ctx: Context) -> list[StatementLineage]:
     relation = ctx.query(source, env, None, ctx)
     scope = Scope(None, env)
-    scope.add(Source("", relation))
+    scope.add(NamedRelation("", relation))
     if item.args.get("expression") is not None:
         predicate(item.args["expression"], scope, ctx, "filter")
     node = item.args["this"]
@@ -53,13 +53,13 @@ def _conditional(item: exp.Expr, source: exp.Expr, env: Env, ctx: Context) -> li
     return [_mapped(node, target, listed, relation, ctx)]
 
 
-def _target(node: exp.Expr, ctx: Context) -> tuple[Target, list[exp.Expr]]:
+def _target(node: exp.Expr, ctx: Context) -> tuple[WriteTarget, list[exp.Expr]]:
     this = node.args["this"]
     listed: list[exp.Expr] = []
     if isinstance(this, exp.Schema):
         listed = this.args.get("expressions") or []
         this = this.args["this"]
-    return Target(this, ctx), [item.args["this"] if isinstance(item, exp.Column) else item for item in listed]
+    return WriteTarget(this, ctx), [item.args["this"] if isinstance(item, exp.Column) else item for item in listed]
 
 
 def _insert(node: exp.Expr, env: Env, ctx: Context, source: exp.Expr | None) -> list[StatementLineage]:
@@ -69,7 +69,7 @@ def _insert(node: exp.Expr, env: Env, ctx: Context, source: exp.Expr | None) -> 
     target, listed = _target(node, ctx)
     query = node.args.get("expression") or node.args.get("source")
     if query is None:
-        return [lineage(ctx, "INSERT", target.name, [], target_use=target_use(target))]
+        return [statement_lineage(ctx, "INSERT", target.name, [], target_use=target_use(target))]
     if source is not None and isinstance(query, exp.Select):
         inner, _ = with_ctes(query, env, ctx)
         relation = select_from(query, source, inner, ctx)
@@ -82,16 +82,16 @@ def _into_place(node: exp.Expr, env: Env, ctx: Context) -> list[StatementLineage
     """INSERT OVERWRITE DIRECTORY: the place is no table, but what it gets is known."""
     query = node.args.get("expression")
     if not isinstance(query, exp.Query):
-        return not_followed(node, ctx, "INSERT")
+        return report_unsupported(node, ctx, "INSERT")
     relation = ctx.query(query, env, None, ctx)
     name = node.args["this"].name or "directory"
     written: list[Written] = [(n, i, r) for i, (n, r) in enumerate(zip(relation.names, relation.refs, strict=True))]
     use = TableUse(name, "directory", "unknown")
-    return [lineage(ctx, "INSERT", name, written, outputs=relation.names, target_use=use)]
+    return [statement_lineage(ctx, "INSERT", name, written, outputs=relation.names, target_use=use)]
 
 
 def _mapped(
-    node: exp.Expr, target: Target, listed: list[exp.Expr], relation: Relation, ctx: Context
+    node: exp.Expr, target: WriteTarget, listed: list[exp.Expr], relation: Relation, ctx: Context
 ) -> StatementLineage:
     if not target.known:
         ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
@@ -106,9 +106,9 @@ def _mapped(
     where = node.args.get("where")
     if where is not None:
         scope = Scope(None, {})
-        scope.add(Source("", target.relation))
+        scope.add(NamedRelation("", target.relation))
         predicate(where, scope, ctx, "filter")
-    return lineage(
+    return statement_lineage(
         ctx, "INSERT", target.name, written, outputs=names, target_use=target_use(target), target_kind=target.kind
     )
 
@@ -125,7 +125,7 @@ def _with_updates(inserted: list[Written], updated: list[Written]) -> list[Writt
 
 
 def _target_names(
-    node: exp.Expr, target: Target, listed: list[exp.Expr], relation: Relation, ctx: Context, by_name: bool
+    node: exp.Expr, target: WriteTarget, listed: list[exp.Expr], relation: Relation, ctx: Context, by_name: bool
 ) -> list[str]:
     """Which column of the target each column of the source goes to: by the list, by the known columns, by name."""
     static, dynamic = _partition(node, ctx)
@@ -183,14 +183,14 @@ def _partition(node: exp.Expr, ctx: Context) -> tuple[set[str], list[str]]:
 
 
 def _conflict(
-    node: exp.Expr, conflict: exp.Expr, target: Target, names: list[str], relation: Relation, ctx: Context
+    node: exp.Expr, conflict: exp.Expr, target: WriteTarget, names: list[str], relation: Relation, ctx: Context
 ) -> list[Written]:
     """ON CONFLICT DO UPDATE and ON DUPLICATE KEY UPDATE: the new row is `excluded`, the old one the target's."""
     scope = Scope(None, {})
     own = target.relation
     alias = target.node.args.get("alias")
     name = target.parts[-1]
-    scope.add(Source(ctx.column_key(name.text, name.quoted), own, ctx.catalog.key(target.parts)))
+    scope.add(NamedRelation(ctx.column_key(name.text, name.quoted), own, ctx.catalog.key(target.parts)))
     if isinstance(alias, exp.TableAlias) and alias.args.get("this") is not None:
         scope.names[ctx.key_of(alias.args["this"])] = own
     refs: list[Refs] = list(relation.refs[: len(names)]) + [NO_REFS] * max(0, len(names) - len(relation.refs))
@@ -214,7 +214,7 @@ def _add_source_tables(query: exp.Expr | None, relation: Relation, scope: Scope,
     if relation.unknown is not None or not relation.names:
         return
     scope.parent = Scope(None, ctx.env)
-    scope.parent.add(Source("", relation))
+    scope.parent.add(NamedRelation("", relation))
     from_ = query.args.get("from_") if isinstance(query, exp.Select) else None
     if from_ is not None and query is not None and not query.args.get("with_"):
         tables = Scope(None, ctx.env)

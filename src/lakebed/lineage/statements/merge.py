@@ -6,22 +6,22 @@ from lakebed.lineage.context import HINT_SCHEMA, Context
 from lakebed.lineage.contract import StatementLineage
 from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate, refs_of
-from lakebed.lineage.from_clause import source_of
-from lakebed.lineage.relations import NO_REFS, Refs, Relation, UnknownTable, doubtful
-from lakebed.lineage.scope import Scope, Source
-from lakebed.lineage.statements.result import Target, Written, lineage, target_use
+from lakebed.lineage.from_clause import resolve_from_item
+from lakebed.lineage.relations import NO_REFS, Refs, Relation, UnknownTable, mark_approximate
+from lakebed.lineage.scope import NamedRelation, Scope
+from lakebed.lineage.statements.result import WriteTarget, Written, statement_lineage, target_use
 from lakebed.lineage.statements.update import add_target, assigned
 
 
 def merge(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """WHEN MATCHED, NOT MATCHED and NOT MATCHED BY SOURCE, with UPDATE SET *, INSERT * and ROW."""
     env, _ = with_ctes(node, ctx.env, ctx)
-    target = Target(node.args["this"], ctx)
+    target = WriteTarget(node.args["this"], ctx)
     if not target.known:
         ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
     scope = Scope(None, env)
     add_target(target, node.args["this"], scope, ctx)
-    source = source_of(node.args["using"], Scope(None, env), ctx)
+    source = resolve_from_item(node.args["using"], Scope(None, env), ctx)
     scope.add(source)
     if node.args.get("on") is not None:
         predicate(node.args["on"], scope, ctx, "join")
@@ -40,7 +40,11 @@ def merge(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
         if condition is not None:
             predicate(condition, view, ctx, "join")
         written += _action(when.args.get("then"), target, source, view, ctx)
-    return [lineage(ctx, "MERGE", target.name, _once(written), target_use=target_use(target), target_kind=target.kind)]
+    return [
+        statement_lineage(
+            ctx, "MERGE", target.name, _once(written), target_use=target_use(target), target_kind=target.kind
+        )
+    ]
 
 
 def _once(written: list[Written]) -> list[Written]:
@@ -51,7 +55,9 @@ def _once(written: list[Written]) -> list[Written]:
     return [(name, None, tuple(refs)) for name, refs in merged.items()]
 
 
-def _action(then: exp.Expr | None, target: Target, source: Source, scope: Scope, ctx: Context) -> list[Written]:
+def _action(
+    then: exp.Expr | None, target: WriteTarget, source: NamedRelation, scope: Scope, ctx: Context
+) -> list[Written]:
     if isinstance(then, exp.Update):
         assignments = then.args.get("expressions") or []
         if not assignments or isinstance(assignments[0], exp.Star):
@@ -62,7 +68,7 @@ def _action(then: exp.Expr | None, target: Target, source: Source, scope: Scope,
     return []
 
 
-def _insert(then: exp.Expr, target: Target, source: Source, scope: Scope, ctx: Context) -> list[Written]:
+def _insert(then: exp.Expr, target: WriteTarget, source: NamedRelation, scope: Scope, ctx: Context) -> list[Written]:
     columns, values = then.args.get("this"), then.args.get("expression")
     row = isinstance(columns, exp.Var) and columns.name.upper() == "ROW"
     if (columns is None and values is None) or isinstance(columns, exp.Star) or row:
@@ -99,7 +105,7 @@ def _identifier(column: exp.Expr) -> exp.Expr:
     return identifier
 
 
-def _star(target: Target, source: Relation, ctx: Context, node: exp.Expr, *, by_position: bool) -> list[Written]:
+def _star(target: WriteTarget, source: Relation, ctx: Context, node: exp.Expr, *, by_position: bool) -> list[Written]:
     """UPDATE SET * and INSERT *: columns of the source to columns of the target of the same name."""
     if source.open is not None and not source.names:
         ctx.stars.append("none")
@@ -109,7 +115,7 @@ def _star(target: Target, source: Relation, ctx: Context, node: exp.Expr, *, by_
             ctx.stars[-1] = "partial"
             ctx.issue_once("APPROXIMATE_LINEAGE", "info", "merge star", _message(source, ctx), HINT_SCHEMA, node)
             return [
-                (name, None, doubtful(source.open.lookup(key, name)))
+                (name, None, mark_approximate(source.open.lookup(key, name)))
                 for name, key in zip(target.relation.names, target.relation.keys, strict=True)
             ]
         ctx.issue_once("APPROXIMATE_LINEAGE", "warning", "merge star", _message(source, ctx), HINT_SCHEMA, node)
@@ -119,11 +125,11 @@ def _star(target: Target, source: Relation, ctx: Context, node: exp.Expr, *, by_
         ctx.stars.append("partial")
         ctx.unexpanded.update(source.open.tables())
         ctx.issue_once("APPROXIMATE_LINEAGE", "info", "merge star", _message(source, ctx), HINT_SCHEMA, node)
-        refs = [doubtful(own) for own in refs]
+        refs = [mark_approximate(own) for own in refs]
     else:
         ctx.stars.append("full")
     if source.doubt or target.relation.doubt:
-        refs = [doubtful(own) for own in refs]
+        refs = [mark_approximate(own) for own in refs]
     if not target.relation.names or target.relation.open is not None:
         return [(name, None, own) for name, own in zip(source.names, refs, strict=True)]
     if by_position:

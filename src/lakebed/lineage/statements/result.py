@@ -4,25 +4,25 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
-from lakebed.lineage.catalog import Mismatch
+from lakebed.lineage.catalog import SchemaMismatch
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import ColumnEdge, ResolutionSource, StatementLineage, TableEdge, TableUse
 from lakebed.lineage.from_clause import table_parts
 from lakebed.lineage.relations import Refs, Relation, UnknownTable
-from lakebed.lineage.tables import Column, Part
+from lakebed.lineage.tables import CatalogColumn, NamePart
 
 # A column that is written: its name, its place in the output or None, and where its value comes from.
 Written = tuple[str, int | None, Refs]
 
 
-class Target:
+class WriteTarget:
     """The table that a statement writes."""
 
     __slots__ = ("kind", "known", "name", "node", "parts", "relation", "resolution")
 
     def __init__(self, node: exp.Expr, ctx: Context) -> None:
         self.node = node
-        self.parts: list[Part] = table_parts(node)
+        self.parts: list[NamePart] = table_parts(node)
         table = ctx.find_table(self.parts) if self.parts else None
         self.known = table is not None
         self.kind = "table"
@@ -54,7 +54,7 @@ class Target:
         return ctx.spelling_of(identifier)
 
 
-def lineage(
+def statement_lineage(
     ctx: Context,
     kind: str,
     target: str | None,
@@ -106,7 +106,7 @@ def lineage(
     )
 
 
-def of_relation(relation: Relation, names: Sequence[str] | None = None) -> list[Written]:
+def written_columns(relation: Relation, names: Sequence[str] | None = None) -> list[Written]:
     """A query's columns as what is written, under their own or other names."""
     return [
         (name, place, refs)
@@ -116,16 +116,16 @@ def of_relation(relation: Relation, names: Sequence[str] | None = None) -> list[
     ]
 
 
-def target_use(target: Target) -> TableUse:
+def target_use(target: WriteTarget) -> TableUse:
     return TableUse(target.name, target.kind, target.resolution)
 
 
-def declared(relation: Relation, names: Sequence[str], ctx: Context) -> list[Column]:
+def implied_columns(relation: Relation, names: Sequence[str], ctx: Context) -> list[CatalogColumn]:
     """A query's columns as those of a new table; their types follow from nothing that is known here."""
-    return [Column(name, ctx.column_key(name, True), None, "implied") for name in names]
+    return [CatalogColumn(name, ctx.column_key(name, True), None, "implied") for name in names]
 
 
-def report_mismatch(mismatch: Mismatch | None, ctx: Context, node: exp.Expr) -> None:
+def report_mismatch(mismatch: SchemaMismatch | None, ctx: Context, node: exp.Expr) -> None:
     """Says that what a script declares is not what was imported."""
     if mismatch is None:
         return

@@ -4,7 +4,13 @@ from sqlglot import exp
 
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import StatementLineage, TableUse
-from lakebed.lineage.statements.result import Target, declared, lineage, of_relation, report_mismatch
+from lakebed.lineage.statements.result import (
+    WriteTarget,
+    implied_columns,
+    report_mismatch,
+    statement_lineage,
+    written_columns,
+)
 
 
 def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
@@ -12,21 +18,21 @@ def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     relation = ctx.query(node, {}, None, ctx)
     into = _into(node)
     if into is None:
-        return [lineage(ctx, "SELECT", None, of_relation(relation), outputs=relation.names)]
-    target = Target(into.args["this"], ctx)
+        return [statement_lineage(ctx, "SELECT", None, written_columns(relation), outputs=relation.names)]
+    target = WriteTarget(into.args["this"], ctx)
     temporary = bool(into.args.get("temporary")) or bool(target.parts and target.parts[-1].text.startswith("#"))
     name = temporary_name(target, ctx) if temporary else target.name
-    result = lineage(
+    result = statement_lineage(
         ctx,
         "CREATE_TABLE_AS",
         name,
-        of_relation(relation),
+        written_columns(relation),
         outputs=relation.names,
         target_use=TableUse(name, "table", "implied"),
     )
     mismatch = ctx.catalog.declare(
         target.parts,
-        declared(relation, relation.names, ctx),
+        implied_columns(relation, relation.names, ctx),
         kind="table",
         statement_index=ctx.index,
         temporary=temporary,
@@ -44,7 +50,7 @@ def _into(node: exp.Expr) -> exp.Expr | None:
     return into if isinstance(into, exp.Into) else None
 
 
-def temporary_name(target: Target, ctx: Context) -> str:
+def temporary_name(target: WriteTarget, ctx: Context) -> str:
     """A temporary table belongs to the session, not to the default schema."""
     spelling = ctx.catalog.rules.table_spelling
     return ".".join(spelling(part.text, part.quoted) for part in target.parts)

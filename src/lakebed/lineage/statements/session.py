@@ -7,8 +7,8 @@ from sqlglot import exp
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import StatementLineage, TableUse
 from lakebed.lineage.from_clause import table_parts
-from lakebed.lineage.statements.result import Target, lineage, of_relation, target_use
-from lakebed.lineage.tables import Column, Part
+from lakebed.lineage.statements.result import WriteTarget, statement_lineage, target_use, written_columns
+from lakebed.lineage.tables import CatalogColumn, NamePart
 
 # Statements that read and write no columns: nothing is lost by passing over them.
 _WITHOUT_LINEAGE = (
@@ -57,11 +57,11 @@ def use(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
                 ctx.catalog.default_catalog, ctx.catalog.default_schema = parts[-2], parts[-1]
             elif parts:
                 ctx.catalog.default_schema = parts[0]
-    return [lineage(ctx, "USE", None, [])]
+    return [statement_lineage(ctx, "USE", None, [])]
 
 
 def set_variable(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
-    return [lineage(ctx, "SET", None, [])]
+    return [statement_lineage(ctx, "SET", None, [])]
 
 
 def command(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
@@ -73,20 +73,20 @@ def command(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
         names = [name.strip().strip("\"'") for name in path.group(1).split(",")]
         fold = ctx.catalog.rules.table_key
         ctx.catalog.search_path = tuple((fold(name, False),) for name in names if name)
-        return [lineage(ctx, "SET", None, [])]
+        return [statement_lineage(ctx, "SET", None, [])]
     if word == "RENAME" and (match := _RENAME_TABLE.match(body)):
         for pair in match.group("pairs").split(","):
             old, _, new = re.sub(r"\s+to\s+", "\0", pair.strip(), flags=re.IGNORECASE).partition("\0")
             if new:
                 ctx.catalog.rename(_parts(old), _parts(new), ctx.index)
-        return [lineage(ctx, "ALTER", None, [])]
+        return [statement_lineage(ctx, "ALTER", None, [])]
     if word in _COMMANDS_WITHOUT_LINEAGE:
-        return [lineage(ctx, word, None, [])]
-    return not_followed(node, ctx, word or "COMMAND")
+        return [statement_lineage(ctx, word, None, [])]
+    return report_unsupported(node, ctx, word or "COMMAND")
 
 
-def _parts(text: str) -> list[Part]:
-    return [Part(part.strip('`"[] '), False) for part in text.strip().split(".")]
+def _parts(text: str) -> list[NamePart]:
+    return [NamePart(part.strip('`"[] '), False) for part in text.strip().split(".")]
 
 
 def execute(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
@@ -99,17 +99,17 @@ def execute(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
             _rename_column(old, arguments[1], ctx)
         else:
             ctx.catalog.rename(old, _parts(arguments[1]), ctx.index)
-        return [lineage(ctx, "ALTER", None, [])]
-    return not_followed(node, ctx, "EXECUTE")
+        return [statement_lineage(ctx, "ALTER", None, [])]
+    return report_unsupported(node, ctx, "EXECUTE")
 
 
-def _rename_column(old: list[Part], new: str, ctx: Context) -> None:
+def _rename_column(old: list[NamePart], new: str, ctx: Context) -> None:
     table = ctx.find_table(old[:-1])
     if table is None:
         return
     key = ctx.column_key(old[-1].text, False)
     columns = [
-        Column(new, ctx.column_key(new, False), column.data_type, column.origin) if column.key == key else column
+        CatalogColumn(new, ctx.column_key(new, False), column.data_type, column.origin) if column.key == key else column
         for column in table.columns
     ]
     ctx.catalog.alter(old[:-1], columns)
@@ -121,27 +121,27 @@ def copy(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     files = [file.name for file in node.args.get("files") or [] if file.name]
     place = files[0] if files else None
     if node.args.get("kind") and isinstance(this, exp.Table | exp.Schema):
-        target = Target(this.args["this"] if isinstance(this, exp.Schema) else this, ctx)
+        target = WriteTarget(this.args["this"] if isinstance(this, exp.Schema) else this, ctx)
         query = next((file for file in node.args.get("files") or [] if isinstance(file, exp.Query)), None)
         if query is not None:
             # COPY INTO t FROM (SELECT ... FROM @stage)
             relation = ctx.query(query, {}, None, ctx)
             names = target.relation.names if len(target.relation.names) == len(relation.names) else relation.names
-            written = of_relation(relation, names)
-            return [lineage(ctx, "COPY", target.name, written, outputs=names, target_use=target_use(target))]
+            written = written_columns(relation, names)
+            return [statement_lineage(ctx, "COPY", target.name, written, outputs=names, target_use=target_use(target))]
         if place is not None:
             ctx.used[place] = TableUse(place, "file", "unknown")
             ctx.unexpanded.add(place)
-        return [lineage(ctx, "COPY", target.name, [], target_use=target_use(target))]
+        return [statement_lineage(ctx, "COPY", target.name, [], target_use=target_use(target))]
     if isinstance(this, exp.Query):
         relation = ctx.query(this, {}, None, ctx)
     elif isinstance(this, exp.Table):
         relation = ctx.read_table(table_parts(this), this)
     else:
-        return not_followed(node, ctx, "COPY")
-    written = of_relation(relation)
+        return report_unsupported(node, ctx, "COPY")
+    written = written_columns(relation)
     use_ = TableUse(place, "file", "unknown") if place is not None else None
-    return [lineage(ctx, "COPY", place, written, outputs=relation.names, target_use=use_)]
+    return [statement_lineage(ctx, "COPY", place, written, outputs=relation.names, target_use=use_)]
 
 
 def export(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
@@ -153,16 +153,16 @@ def export(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
         if option.name.lower() == "uri" and isinstance(option.args.get("value"), exp.Literal):
             place = option.args["value"].name
     use_ = TableUse(place, "file", "unknown") if place is not None else None
-    return [lineage(ctx, "EXPORT", place, of_relation(relation), outputs=relation.names, target_use=use_)]
+    return [statement_lineage(ctx, "EXPORT", place, written_columns(relation), outputs=relation.names, target_use=use_)]
 
 
 def uncache(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """UNCACHE frees memory; the view stays."""
-    return [lineage(ctx, "UNCACHE_TABLE", None, [])]
+    return [statement_lineage(ctx, "UNCACHE_TABLE", None, [])]
 
 
 def block(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
-    return not_followed(node, ctx, "BLOCK")
+    return report_unsupported(node, ctx, "BLOCK")
 
 
 def other(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
@@ -171,12 +171,12 @@ def other(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     if isinstance(node, exp.TruncateTable):
         for table in node.args.get("expressions") or []:
             if isinstance(table, exp.Table):
-                target = Target(table, ctx)
-                return [lineage(ctx, "TRUNCATE", target.name, [], target_use=target_use(target))]
-        return [lineage(ctx, "TRUNCATE", None, [])]
+                target = WriteTarget(table, ctx)
+                return [statement_lineage(ctx, "TRUNCATE", target.name, [], target_use=target_use(target))]
+        return [statement_lineage(ctx, "TRUNCATE", None, [])]
     if isinstance(node, exp.LoadData) and isinstance(node.args.get("this"), exp.Table):
-        target = Target(node.args["this"], ctx)
-        return [lineage(ctx, "LOAD_DATA", target.name, [], target_use=target_use(target))]
+        target = WriteTarget(node.args["this"], ctx)
+        return [statement_lineage(ctx, "LOAD_DATA", target.name, [], target_use=target_use(target))]
     if isinstance(node, exp.Condition | exp.Alias | exp.Tuple):
         ctx.issue(
             "PARSE_ERROR",
@@ -184,13 +184,13 @@ def other(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
             "this is an expression, not a statement",
             "Check how the statement begins, and that the dialect is the right one.",
         )
-        return [lineage(ctx, "UNKNOWN", None, [])]
+        return [statement_lineage(ctx, "UNKNOWN", None, [])]
     if isinstance(node, _WITHOUT_LINEAGE):
-        return [lineage(ctx, name, None, [])]
-    return not_followed(node, ctx, name)
+        return [statement_lineage(ctx, name, None, [])]
+    return report_unsupported(node, ctx, name)
 
 
-def not_followed(node: exp.Expr, ctx: Context, what: str) -> list[StatementLineage]:
+def report_unsupported(node: exp.Expr, ctx: Context, what: str) -> list[StatementLineage]:
     """A statement that is valid for all that is known, but whose lineage is not worked out."""
     ctx.issue(
         "UNSUPPORTED_SYNTAX",
@@ -199,4 +199,4 @@ def not_followed(node: exp.Expr, ctx: Context, what: str) -> list[StatementLinea
         "Its lineage is missing; if it defines a table, add that to the imported schema.",
         None,
     )
-    return [lineage(ctx, what.replace(" ", "_"), None, [])]
+    return [statement_lineage(ctx, what.replace(" ", "_"), None, [])]

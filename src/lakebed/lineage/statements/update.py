@@ -8,8 +8,8 @@ from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate, refs_of
 from lakebed.lineage.from_clause import add_from, add_join
 from lakebed.lineage.relations import NO_REFS
-from lakebed.lineage.scope import Scope, Source
-from lakebed.lineage.statements.result import Target, Written, lineage, target_use
+from lakebed.lineage.scope import NamedRelation, Scope
+from lakebed.lineage.statements.result import WriteTarget, Written, statement_lineage, target_use
 
 
 def update(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
@@ -18,7 +18,7 @@ def update(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     table = node.args["this"]
     scope = Scope(None, env)
     aliased = _aliased_table(node, table, ctx)
-    target = Target(aliased if aliased is not None else table, ctx)
+    target = WriteTarget(aliased if aliased is not None else table, ctx)
     if not target.known:
         ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
     if aliased is None:
@@ -39,17 +39,19 @@ def update(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     where = node.args.get("where")
     if where is not None:
         predicate(where.args["this"], scope, ctx, "filter")
-    return [lineage(ctx, "UPDATE", target.name, written, target_use=target_use(target), target_kind=target.kind)]
+    return [
+        statement_lineage(ctx, "UPDATE", target.name, written, target_use=target_use(target), target_kind=target.kind)
+    ]
 
 
-def add_target(target: Target, table: exp.Expr, scope: Scope, ctx: Context) -> None:
+def add_target(target: WriteTarget, table: exp.Expr, scope: Scope, ctx: Context) -> None:
     """The target as something to read; it counts as read only where a column of it is."""
     alias = table.args.get("alias")
     if isinstance(alias, exp.TableAlias) and alias.args.get("this") is not None:
-        scope.add(Source(ctx.key_of(alias.args["this"]), target.relation))
+        scope.add(NamedRelation(ctx.key_of(alias.args["this"]), target.relation))
     elif target.parts:
         last = target.parts[-1]
-        scope.add(Source(ctx.column_key(last.text, last.quoted), target.relation, ctx.catalog.key(target.parts)))
+        scope.add(NamedRelation(ctx.column_key(last.text, last.quoted), target.relation, ctx.catalog.key(target.parts)))
 
 
 def _aliased_table(node: exp.Expr, table: exp.Expr, ctx: Context) -> exp.Expr | None:
@@ -71,14 +73,14 @@ def _aliased_table(node: exp.Expr, table: exp.Expr, ctx: Context) -> exp.Expr | 
     return None
 
 
-def _reads_elsewhere(node: exp.Expr, target: Target, env: Env, ctx: Context) -> bool:
+def _reads_elsewhere(node: exp.Expr, target: WriteTarget, env: Env, ctx: Context) -> bool:
     """Whether the target stands in FROM more than once."""
     from_ = node.args["from_"]
-    count = sum(1 for table in from_.find_all(exp.Table) if Target(table, ctx).name == target.name)
+    count = sum(1 for table in from_.find_all(exp.Table) if WriteTarget(table, ctx).name == target.name)
     return count > 1
 
 
-def _joined_target(assignments: list[exp.Expr], table: exp.Expr, target: Target, ctx: Context) -> Target:
+def _joined_target(assignments: list[exp.Expr], table: exp.Expr, target: WriteTarget, ctx: Context) -> WriteTarget:
     """MySQL: UPDATE a JOIN b SET b.x = ...: the table whose column is assigned."""
     joins = table.args.get("joins") or []
     if not joins or not assignments:
@@ -91,14 +93,14 @@ def _joined_target(assignments: list[exp.Expr], table: exp.Expr, target: Target,
     for join in joins:
         item = join.args["this"]
         if isinstance(item, exp.Table) and item.alias_or_name and ctx.column_key(item.alias_or_name, False) == wanted:
-            ctx.used.pop(Target(item, ctx).name, None)
+            ctx.used.pop(WriteTarget(item, ctx).name, None)
             if target.name not in ctx.used:
                 ctx.read_table(target.parts, table)
-            return Target(item, ctx)
+            return WriteTarget(item, ctx)
     return target
 
 
-def assigned(assignment: exp.Expr, target: Target, scope: Scope, ctx: Context) -> list[Written]:
+def assigned(assignment: exp.Expr, target: WriteTarget, scope: Scope, ctx: Context) -> list[Written]:
     """`a = x` and `(a, b) = (SELECT x, y ...)`."""
     if not isinstance(assignment, exp.EQ | exp.PropertyEQ):
         return []
@@ -118,7 +120,7 @@ def assigned(assignment: exp.Expr, target: Target, scope: Scope, ctx: Context) -
     return [(_name(name, target, ctx), None, refs) for name, refs in zip(names, values, strict=False)]
 
 
-def _name(column: exp.Expr, target: Target, ctx: Context) -> str:
+def _name(column: exp.Expr, target: WriteTarget, ctx: Context) -> str:
     while isinstance(column, exp.Paren | exp.Dot | exp.Bracket):
         column = column.args["this"]
     identifier = column.args["this"] if isinstance(column, exp.Column) else column
