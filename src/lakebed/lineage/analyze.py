@@ -1,7 +1,8 @@
-"""From a script to its lineage: statements in order, each seen with what the ones before it declared."""
+"""The lineage of scripts: statements in order, each resolved with what the ones before it declared."""
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ class Script(NamedTuple):
 
 
 class Analyzer:
-    """An analysis that takes one script after the other; what an earlier one declared, a later one knows."""
+    """An analysis that takes one script after the other; tables that one declares are known to the next."""
 
     def __init__(
         self,
@@ -63,12 +64,12 @@ class Analyzer:
         if file is None:
             self._issues += ctx.issues
         else:
-            self._issues += [_in_file(issue, file) for issue in ctx.issues]
+            self._issues += [replace(issue, file=file) for issue in ctx.issues]
             for place in range(len(self._statements) - 1, -1, -1):
                 statement = self._statements[place]
                 if statement.statement_index != ctx.index:
                     break
-                self._statements[place] = _statement_in_file(statement, file)
+                self._statements[place] = replace(statement, file=file)
 
     def _resolve(self, tree: exp.Expr, ctx: Context) -> None:
         try:
@@ -128,25 +129,6 @@ class Analyzer:
 
 def _empty(kind: str, ctx: Context) -> StatementLineage:
     return StatementLineage(ctx.index, kind, ctx.span, None, (), None, (), (), ())
-
-
-def _in_file(issue: Issue, file: str) -> Issue:
-    return Issue(
-        issue.code,
-        issue.severity,
-        issue.message,
-        issue.hint,
-        issue.statement_index,
-        issue.span,
-        file,
-        issue.resolution_source,
-    )
-
-
-def _statement_in_file(statement: StatementLineage, file: str) -> StatementLineage:
-    fields = {**vars(statement), "file": file}
-    fields.pop("graph", None)
-    return StatementLineage(**fields)
 
 
 def analyze(

@@ -1,4 +1,4 @@
-"""What the rules of one statement share: the catalog, the issues, and what has been read so far."""
+"""What the rules share while they resolve one statement: the catalog, the issues, and what was read so far."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,10 +22,13 @@ QueryRule = Callable[[exp.Expr, Env, "Scope | None", "Context"], Relation]
 HINT_SCHEMA = (
     "Add the table with its columns to the imported schema, or put its CREATE statement earlier in the script."
 )
+HINT_SPELLING = "Check its spelling, or the schema that says which columns the table has."
+HINT_ALIAS = "Check the alias before the dot against the FROM clause."
+HINT_STRUCT = "Give the column's type in the imported schema, with its fields."
 
 
 class Reads(NamedTuple):
-    """What a part of a statement reads besides its columns: tables, predicates, stars."""
+    """What a part of a statement reads besides the sources of its columns: tables, predicates, stars."""
 
     used: dict[str, TableUse]
     predicates: dict[Ref, None]
@@ -38,6 +41,7 @@ class Context:
 
     __slots__ = (
         "_reported",
+        "analyze_statement",
         "catalog",
         "column_key",
         "column_spelling",
@@ -48,11 +52,10 @@ class Context:
         "nested",
         "offset",
         "predicates",
-        "query",
+        "resolve_query",
         "span",
         "stars",
         "stars_matter",
-        "statement",
         "unexpanded",
         "used",
     )
@@ -63,8 +66,8 @@ class Context:
         index: int,
         span: Span,
         offset: int,
-        query: QueryRule,
-        statement: StatementRule,
+        resolve_query: QueryRule,
+        analyze_statement: StatementRule,
         env: Env | None = None,
     ) -> None:
         self.catalog = catalog
@@ -74,9 +77,9 @@ class Context:
         self.index = index
         self.span = span
         self.offset = offset
-        # the rules for queries and statements, which need each other: they meet here instead of importing each other
-        self.query = query
-        self.statement = statement
+        # the rules for queries and statements need each other: they meet here, so that no import is circular
+        self.resolve_query = resolve_query
+        self.analyze_statement = analyze_statement
         # CTEs around a statement that stands inside of WITH, and the lineage of such statements
         self.env: Env = env or {}
         self.nested: list[StatementLineage] = []
@@ -93,8 +96,10 @@ class Context:
         self._reported: set[tuple[str, str]] = set()
 
     def nested_context(self, env: Env) -> "Context":
-        """The same statement's context for a part that writes on its own."""
-        return Context(self.catalog, self.index, self.span, self.offset, self.query, self.statement, env)
+        """A context of the same statement for a part that writes a table of its own."""
+        return Context(
+            self.catalog, self.index, self.span, self.offset, self.resolve_query, self.analyze_statement, env
+        )
 
     # -- names
 
@@ -129,7 +134,7 @@ class Context:
     def report_unknown_table(
         self, name: str, parts: list[NamePart], node: exp.Expr | None, *, target: bool = False
     ) -> None:
-        """Says once per statement that nothing is known about a table."""
+        """Reports an unknown table, once per statement."""
         if ("UNKNOWN_TABLE", name) in self._reported:
             return
         self._reported.add(("UNKNOWN_TABLE", name))
@@ -141,18 +146,14 @@ class Context:
         what = "the columns of the target" if target else "the columns of"
         self.issue("UNKNOWN_TABLE", severity, f"{what} {name} are not known", hint, node, resolution_source="unknown")
 
-    def resolution_of(self, name: str) -> ResolutionSource:
-        use = self.used.get(name)
-        return use.resolution_source if use else "unknown"
-
     def find_table(self, parts: list[NamePart]) -> CatalogTable | None:
         return self.catalog.find(parts)
 
-    # -- what was seen
+    # -- reads and issues
 
     @contextmanager
     def collect_reads(self) -> Iterator[Reads]:
-        """Collects what a part reads on its own: a CTE's reads count where, and only if, the CTE is read."""
+        """Keeps what a part reads apart from the statement's: a CTE's reads count only where the CTE is read."""
         around = Reads(self.used, self.predicates, self.unexpanded, self.stars)
         part = Reads({}, {}, set(), [])
         self.used, self.predicates, self.unexpanded, self.stars = part
@@ -162,7 +163,7 @@ class Context:
             self.used, self.predicates, self.unexpanded, self.stars = around
 
     def add_reads(self, reads: Reads) -> None:
-        """Counts what a part reads."""
+        """Counts what a part reads as read by the statement."""
         for name, use in reads.used.items():
             self.used.setdefault(name, use)
         self.predicates.update(reads.predicates)
@@ -190,7 +191,7 @@ class Context:
     def issue_once(
         self, code: str, severity: Severity, about: str, message: str, hint: str, node: exp.Expr | None = None
     ) -> None:
-        """The same, but only once per statement and subject."""
+        """Reports an issue only once per statement and subject."""
         if (code, about) not in self._reported:
             self._reported.add((code, about))
             self.issue(code, severity, message, hint, node)

@@ -1,4 +1,4 @@
-"""WITH: what a CTE sees, which of them recurse, and what a recursive one comes from."""
+"""WITH: what a CTE sees, which CTEs are recursive, and what a recursive one comes from."""
 
 from sqlglot import exp
 
@@ -10,7 +10,7 @@ from lakebed.lineage.set_operations import branches, combine
 
 
 def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> tuple[Env, list[Cte]]:
-    """The environment that a query's WITH makes: each CTE sees those before it, and hides tables of its name."""
+    """The CTEs that a query sees: those around it, and those of its WITH, each of which sees the ones before it."""
     clause = node.args.get("with_")
     if clause is None:
         return env, []
@@ -24,9 +24,9 @@ def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> tuple[Env, list[Cte]]:
             continue
         key = ctx.key_of(identifier)
         entry = Cte(cte, dict(current))
-        if _recurses(cte, key, recursive, ctx):
+        if _is_recursive(cte, key, recursive, ctx):
             with ctx.collect_reads() as reads:
-                entry.relation = _recursive(cte, key, current, ctx)
+                entry.relation = _resolve_recursive(cte, key, current, ctx)
             entry.reads = reads
         current[key] = entry
         defined.append(entry)
@@ -34,20 +34,24 @@ def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> tuple[Env, list[Cte]]:
 
 
 def check_unread(defined: list[Cte], ctx: Context) -> None:
-    """A CTE that nobody reads gives nothing, but may hold mistakes: it is looked at, and what it reads is forgotten."""
+    """Reports mistakes in CTEs that no query reads; what they read does not count."""
     for cte in defined:
         if cte.relation is None and not cte.resolving:
             read_cte(cte, ctx, count=False)
 
 
-def _recurses(cte: exp.Expr, key: str, said: bool, ctx: Context) -> bool:
-    body = cte.args["this"]
-    while isinstance(body, exp.Subquery):
-        body = body.args["this"]
-    if not isinstance(body, exp.SetOperation) or not (said or ctx.dialect.recursive_without_keyword):
+def _is_recursive(cte: exp.Expr, key: str, keyword: bool, ctx: Context) -> bool:
+    body = _unwrap(cte.args["this"])
+    if not isinstance(body, exp.SetOperation) or not (keyword or ctx.dialect.recursive_without_keyword):
         return False
     first, *rest = branches(body)
     return not _reads(first, key, ctx) and any(_reads(branch, key, ctx) for branch in rest)
+
+
+def _unwrap(query: exp.Expr) -> exp.Expr:
+    while isinstance(query, exp.Subquery):
+        query = query.args["this"]
+    return query
 
 
 def _reads(node: exp.Expr, key: str, ctx: Context) -> bool:
@@ -59,20 +63,18 @@ def _reads(node: exp.Expr, key: str, ctx: Context) -> bool:
     )
 
 
-def _recursive(cte: exp.Expr, key: str, env: Env, ctx: Context) -> Relation:
-    """A recursive CTE: what its own columns come from is the closure of what one step makes of them.
+def _resolve_recursive(cte: exp.Expr, key: str, env: Env, ctx: Context) -> Relation:
+    """A recursive CTE: the sources of its columns are the closure over its recursive branches.
 
-    The step reads marked columns, which stand for the CTE's own; afterwards each mark is replaced by the sources of
-    the column that it stands for, until nothing new is found.
+    A recursive branch reads marks in place of the CTE's own columns; afterwards each mark is replaced by the sources
+    of the column that it stands for, until nothing new is found.
     """
-    body = cte.args["this"]
-    while isinstance(body, exp.Subquery):
-        body = body.args["this"]
+    body = _unwrap(cte.args["this"])
     env, _ = with_ctes(body, env, ctx)
     parts = branches(body)
     anchors = [part for part in parts if not _reads(part, key, ctx)]
     steps = [part for part in parts if _reads(part, key, ctx)]
-    base = combine([ctx.query(branch, env, None, ctx) for branch in anchors], body, ctx)
+    base = combine([ctx.resolve_query(branch, env, None, ctx) for branch in anchors], body, ctx)
     alias = cte.args.get("alias")
     columns = (alias.args.get("columns") or []) if alias is not None else []
     if columns:
@@ -83,12 +85,12 @@ def _recursive(cte: exp.Expr, key: str, env: Env, ctx: Context) -> Relation:
     own = Relation(list(base.names), list(base.keys), marks, unknown=base.unknown)
     inner = {**env, key: Cte(cte, env, own)}
     before = dict(ctx.predicates)
-    made = [ctx.query(step, inner, None, ctx) for step in steps]
+    recursive = [ctx.resolve_query(step, inner, None, ctx) for step in steps]
     sources: list[dict[Ref, None]] = [dict.fromkeys(refs) for refs in base.refs]
     changed = True
     while changed:
         changed = False
-        for relation in made:
+        for relation in recursive:
             for place, refs in enumerate(relation.refs[: len(sources)]):
                 size = len(sources[place])
                 for ref in _unmarked(refs, mark, sources):

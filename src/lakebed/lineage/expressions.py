@@ -1,4 +1,4 @@
-"""The sources of an expression: one walk over its nodes, each source in the role that its place gives it.
+"""The sources of an expression: one walk over its nodes; a source has the role that its place gives it.
 
 A node without a rule of its own passes its role on to its children. Rules stand for the places that SQL treats
 differently: conditions, windows, subqueries, arguments that are names. The walk keeps its own stack, so that a sum of
@@ -10,9 +10,10 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.expressions import Expr
 
+from lakebed.lineage.column_lookup import column_refs, whole_row
 from lakebed.lineage.context import Context
 from lakebed.lineage.relations import Ref, Refs, mark_approximate, with_role
-from lakebed.lineage.scope import Scope, column_refs, whole_row
+from lakebed.lineage.scope import Scope
 
 Stack = list[tuple[Expr, str]]
 ExpressionRule = Callable[[Expr, str, Stack, Scope, Context, dict[Ref, None]], None]
@@ -59,7 +60,7 @@ def predicate(expression: Expr, scope: Scope, ctx: Context, role: str) -> None:
 
 
 def check(expression: Expr, scope: Scope, ctx: Context) -> None:
-    """Looks names up without using them: ORDER BY and GROUP BY carry no values, but may hold unknown names."""
+    """Looks names up only to report unknown ones: ORDER BY and GROUP BY carry no values."""
     collect(expression, scope, ctx, {}, VALUE)
 
 
@@ -107,7 +108,7 @@ def _push(stack: Stack, value: object, role: str) -> None:
 
 
 def _inner_role(role: str, inner: str) -> str:
-    """A condition inside of a window is still the window's; only plain values take the inner role."""
+    """The role of a part inside of a part: a value takes the inner role, a condition inside a window stays `window`."""
     return inner if role == VALUE else role
 
 
@@ -140,15 +141,8 @@ def _decode(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, fou
         _push(stack, argument, role if is_result else condition)
 
 
-def _filtered_aggregate(
-    node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]
-) -> None:
-    _push(stack, node.args.get("expression"), _inner_role(role, CONDITIONAL))
-    _push(stack, node.args.get("this"), role)
-
-
-def _having_extreme(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
-    """ANY_VALUE(a HAVING MAX b): b chooses the row."""
+def _chosen_rows(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """`sum(a) FILTER (WHERE b)` and `any_value(a HAVING MAX b)`: b chooses the rows that a is taken from."""
     _push(stack, node.args.get("expression"), _inner_role(role, CONDITIONAL))
     _push(stack, node.args.get("this"), role)
 
@@ -198,19 +192,19 @@ def _order(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, foun
 
 
 def _subquery(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
-    """A query as a value: what it gives flows in, what it filters by stays apart."""
-    relation = ctx.query(node, scope.env, scope, ctx)
+    """A query as a value: its output columns are the sources; what it filters by is recorded as for any query."""
+    relation = ctx.resolve_query(node, scope.env, scope, ctx)
     for refs in relation.refs:
         for ref in with_role(refs, role):
             found[ref] = None
 
 
 def _exists(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
-    """EXISTS asks whether there are rows, not what is in them."""
+    """EXISTS depends on whether there are rows, not on their columns."""
     query = node.args["this"]
     if isinstance(query, exp.Query):
         before, ctx.stars_matter = ctx.stars_matter, False
-        ctx.query(query, scope.env, scope, ctx)
+        ctx.resolve_query(query, scope.env, scope, ctx)
         ctx.stars_matter = before
     else:
         _push(stack, query, role)
@@ -226,7 +220,7 @@ def _count(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, foun
 
 
 def _grouping(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
-    """GROUPING(a) says which grouping set a row belongs to, and nothing about the values of a."""
+    """GROUPING(a) is the grouping set of a row: it does not depend on the values of a."""
     for value in (node.args.get("this"), *(node.args.get("expressions") or [])):
         if isinstance(value, Expr):
             check(value, scope, ctx)
@@ -340,8 +334,8 @@ _BY_CLASS: dict[type, ExpressionRule | None] = {
     exp.If: _if,
     exp.Nvl2: _if,
     exp.DecodeCase: _decode,
-    exp.Filter: _filtered_aggregate,
-    exp.HavingMax: _having_extreme,
+    exp.Filter: _chosen_rows,
+    exp.HavingMax: _chosen_rows,
     exp.Window: _window,
     exp.WithinGroup: _within_group,
     exp.Order: _order,

@@ -1,40 +1,19 @@
-"""What stands in FROM: tables, CTEs, derived tables, joins, LATERAL, UNNEST and table functions, VALUES."""
+"""FROM and JOIN: tables, CTEs, derived tables, join groups and LATERAL become the relations of a scope."""
 
 from collections.abc import Sequence
 
 from sqlglot import exp
 
-from lakebed.lineage.context import HINT_SCHEMA, Context
-from lakebed.lineage.data_types import struct_fields
-from lakebed.lineage.expressions import collect, predicate, refs_of
+from lakebed.lineage.context import HINT_SCHEMA, HINT_SPELLING, Context
+from lakebed.lineage.expressions import predicate, refs_of
+from lakebed.lineage.identifiers import identifier_of, table_parts
 from lakebed.lineage.pivots import apply_pivot
-from lakebed.lineage.relations import NO_REFS, Derived, Fields, Ref, Refs, Relation, union
+from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, union
 from lakebed.lineage.scope import Cte, NamedRelation, Scope
-from lakebed.lineage.tables import NamePart
+from lakebed.lineage.table_functions import function_alias, resolve_table_function, resolve_unnest, resolve_values
 
-_FLATTEN = ("SEQ", "KEY", "PATH", "INDEX", "VALUE", "THIS")
-_FLATTEN_FROM_DATA = frozenset({"KEY", "VALUE", "THIS"})
-_SIDE_BY_SIDE = frozenset({"SEMI", "ANTI"})
-
-
-def table_parts(table: exp.Expr) -> list[NamePart]:
-    """The dotted name of a table as written; T-SQL's temporary tables keep their sign."""
-    parts: list[NamePart] = []
-    for name in ("catalog", "db", "this"):
-        _add_parts(table.args.get(name), parts)
-    return parts
-
-
-def _add_parts(node: object, parts: list[NamePart]) -> None:
-    if isinstance(node, exp.Dot):
-        _add_parts(node.args["this"], parts)
-        _add_parts(node.args["expression"], parts)
-    elif isinstance(node, exp.Identifier):
-        sign = "##" if node.args.get("global_") else "#" if node.args.get("temporary") else ""
-        if text := node.args["this"]:
-            parts.append(NamePart(sign + text, node.args.get("quoted") is True))
-    elif isinstance(node, exp.Expr) and node.name:
-        parts.append(NamePart(node.name, True))
+# Joins after which only the left side can be seen.
+_LEFT_SIDE_ONLY = frozenset({"SEMI", "ANTI"})
 
 
 def add_from(item: exp.Expr, scope: Scope, ctx: Context) -> None:
@@ -83,16 +62,16 @@ def resolve_from_item(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelati
     elif isinstance(item, exp.Lateral):
         relation = _lateral(item, scope, ctx)
     elif isinstance(item, exp.Unnest):
-        return _unnest(item, scope, ctx)
+        return resolve_unnest(item, scope, ctx)
     elif isinstance(item, exp.Values):
-        relation = values_relation(item, scope, ctx)
+        relation = resolve_values(item, scope, ctx)
     elif isinstance(item, exp.TableFromRows):
-        relation = _table_function(item.args["this"], scope, ctx, alias)
+        relation = resolve_table_function(item.args["this"], scope, ctx, alias)
     elif isinstance(item, exp.Query | exp.Pivot):
         # a derived table sees nothing of its neighbours, only the queries around
-        relation = as_derived_table(ctx.query(item, scope.env, scope.parent, ctx), ctx)
+        relation = as_derived_table(ctx.resolve_query(item, scope.env, scope.parent, ctx), ctx)
     else:
-        relation = _table_function(item, scope, ctx, alias)
+        relation = resolve_table_function(item, scope, ctx, alias)
     if isinstance(alias, exp.TableAlias):
         source = _aliased(relation, alias, name, parts, ctx)
     else:
@@ -115,8 +94,8 @@ def _aliased(relation: Relation, alias: exp.Expr, name: str, parts: tuple[str, .
     columns = alias.args.get("columns") or []
     if columns:
         relation = relation.renamed(
-            [ctx.spelling_of(_column_identifier(column)) for column in columns],
-            [ctx.key_of(_column_identifier(column)) for column in columns],
+            [ctx.spelling_of(identifier_of(column)) for column in columns],
+            [ctx.key_of(identifier_of(column)) for column in columns],
         )
     if identifier is None:
         return NamedRelation(name, relation, parts)
@@ -124,16 +103,10 @@ def _aliased(relation: Relation, alias: exp.Expr, name: str, parts: tuple[str, .
     return NamedRelation(ctx.key_of(identifier), relation)
 
 
-def _column_identifier(column: exp.Expr) -> exp.Expr:
-    while isinstance(column, exp.ColumnDef | exp.Column | exp.Alias):
-        column = column.args["this"]
-    return column
-
-
 def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, tuple[str, ...]]:
     this = item.args.get("this")
     if isinstance(this, exp.Func) and not isinstance(this, exp.Identifier):
-        return _table_function(this, scope, ctx, item.args.get("alias")), _function_alias(this, ctx), ()
+        return resolve_table_function(this, scope, ctx, item.args.get("alias")), function_alias(this, ctx), ()
     parts = table_parts(item)
     if not parts:
         return Relation([], [], [], unknown=Derived(NO_REFS)), "", ()
@@ -150,14 +123,14 @@ def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, t
 
 
 def read_cte(cte: Cte, ctx: Context, *, count: bool = True) -> Relation:
-    """The columns of a CTE, worked out when it is read first; what its query reads counts for the reader."""
+    """The columns of a CTE, resolved at its first read; with `count` its query's reads are added to the reader's."""
     if cte.relation is None:
         if cte.resolving:
-            # a cycle that no dialect allows: said by the statement's own engine, not followed here
+            # no dialect allows this cycle, and the engine will refuse the statement
             return Relation([], [], [], unknown=Derived(NO_REFS))
         cte.resolving = True
         with ctx.collect_reads() as reads:
-            relation = as_derived_table(ctx.query(cte.node.args["this"], cte.env, None, ctx), ctx)
+            relation = as_derived_table(ctx.resolve_query(cte.node.args["this"], cte.env, None, ctx), ctx)
         cte.reads = reads
         alias = cte.node.args.get("alias")
         if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
@@ -183,15 +156,15 @@ def add_join(join: exp.Expr, scope: Scope, ctx: Context) -> None:
     add_from(args["this"], scope, ctx)
     keys: list[tuple[str, exp.Expr | None]] = []
     if args.get("using"):
-        keys = [(ctx.key_of(_column_identifier(name)), _column_identifier(name)) for name in args["using"]]
+        keys = [(ctx.key_of(identifier_of(name)), identifier_of(name)) for name in args["using"]]
     elif (args.get("method") or "").upper() == "NATURAL":
         keys = [(key, None) for key in _common_keys(scope, before, join, ctx)]
     if keys:
-        _merge(keys, scope, before, (args.get("side") or "").upper(), kind, ctx)
+        _merge_columns(keys, scope, before, (args.get("side") or "").upper(), kind, ctx)
     for condition in (args.get("on"), args.get("match_condition")):
         if condition is not None:
             predicate(condition, scope, ctx, "join")
-    if kind in _SIDE_BY_SIDE:
+    if kind in _LEFT_SIDE_ONLY:
         while len(scope.sources) > before:
             scope.remove_last()
 
@@ -212,10 +185,10 @@ def _common_keys(scope: Scope, before: int, join: exp.Expr, ctx: Context) -> lis
     return list(dict.fromkeys(key for relation in left for key in relation.keys if key in on_right))
 
 
-def _merge(
+def _merge_columns(
     keys: list[tuple[str, exp.Expr | None]], scope: Scope, before: int, side: str, kind: str, ctx: Context
 ) -> None:
-    source = scope.sources[before]
+    """Makes one column of each pair that USING or NATURAL compares; the sources from `before` on are the right side."""
     for key, identifier in keys:
         left = scope.merged.get(key)
         if left is None:
@@ -223,12 +196,13 @@ def _merge(
         right = _refs_by_key(key, identifier, scope.relations[before:], ctx)
         ctx.predicate(left, "join")
         ctx.predicate(right, "join")
-        if kind in _SIDE_BY_SIDE:
+        if kind in _LEFT_SIDE_ONLY:
             continue
         scope.merged[key] = right if side == "RIGHT" else union([left, right]) if side == "FULL" else left
-    if kind not in _SIDE_BY_SIDE:
+    if kind not in _LEFT_SIDE_ONLY:
+        source = scope.sources[before]
         source.merged = tuple(key for key, _ in keys)
-        source.outer = "" if ctx.dialect.using_first else "in place"
+        source.merged_in_place = not ctx.dialect.using_first
 
 
 def _refs_by_key(key: str, identifier: exp.Expr | None, relations: Sequence[Relation], ctx: Context) -> Refs:
@@ -246,7 +220,7 @@ def _refs_by_key(key: str, identifier: exp.Expr | None, relations: Sequence[Rela
             "warning",
             f"using {name}",
             f"USING ({name}): one side of the join has no such column",
-            "Check its spelling, or the schema that says which columns the table has.",
+            HINT_SPELLING,
             identifier,
         )
     return union(guesses)
@@ -268,152 +242,14 @@ def _array_join(join: exp.Expr, scope: Scope, ctx: Context) -> None:
         scope.add(NamedRelation("", Relation(names, keys, refs)))
 
 
-# -- rows made from values
-
-
-def values_relation(values: exp.Expr, scope: Scope | None, ctx: Context) -> Relation:
-    """VALUES (...), (...): columns by position."""
-    rows = [
-        list(row.args.get("expressions") or []) if isinstance(row, exp.Tuple) else [row]
-        for row in values.args.get("expressions") or []
-    ]
-    width = max((len(row) for row in rows), default=0)
-    around = scope if scope is not None else Scope(None, {})
-    refs: list[Refs] = []
-    for place in range(width):
-        found: dict[Ref, None] = {}
-        for row in rows:
-            if place < len(row):
-                collect(row[place], around, ctx, found, "value")
-        refs.append(tuple(found))
-    prefix, first = ctx.dialect.values_names
-    names = [f"{prefix}{first + place}" for place in range(width)]
-    return Relation(names, [ctx.column_key(name, False) for name in names], refs)
-
-
 def _lateral(item: exp.Expr, scope: Scope, ctx: Context) -> Relation:
-    """LATERAL sees the relations before it."""
+    """A query or function that sees the relations before it."""
     inner = item.args["this"]
     if isinstance(inner, exp.Query):
-        return as_derived_table(ctx.query(inner, scope.env, scope, ctx), ctx)
-    return _table_function(inner, scope, ctx, item.args.get("alias"))
+        return as_derived_table(ctx.resolve_query(inner, scope.env, scope, ctx), ctx)
+    return resolve_table_function(inner, scope, ctx, item.args.get("alias"))
 
 
 def add_lateral_view(lateral: exp.Expr, scope: Scope, ctx: Context) -> None:
     """Hive's LATERAL VIEW explode(...) t AS a, b."""
     scope.add(resolve_from_item(lateral, scope, ctx))
-
-
-def _unnest(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelation:
-    """UNNEST(array, ...): one column for each array, and its position on demand."""
-    arrays = item.args.get("expressions") or []
-    alias = item.args.get("alias")
-    columns = (alias.args.get("columns") or []) if isinstance(alias, exp.TableAlias) else []
-    table = alias.args.get("this") if isinstance(alias, exp.TableAlias) else None
-    sources = [refs_of(array, scope, ctx) for array in arrays]
-    everything = union(sources)
-    names, keys, refs = [], [], []
-    for place, column in enumerate(columns):
-        names.append(ctx.spelling_of(_column_identifier(column)))
-        keys.append(ctx.key_of(_column_identifier(column)))
-        # more names than arrays: the fields of an array of structs, or key and value of a map
-        refs.append(sources[place] if len(columns) <= len(sources) else everything)
-    offset = item.args.get("offset")
-    if isinstance(offset, exp.Identifier):
-        names.append(ctx.spelling_of(offset))
-        keys.append(ctx.key_of(offset))
-        refs.append(NO_REFS)
-    elif offset:
-        names.append("offset")
-        keys.append(ctx.column_key("offset", False))
-        refs.append(NO_REFS)
-    element = table if table is not None else columns[0] if columns else None
-    if table is not None and not columns:
-        names.insert(0, ctx.spelling_of(table))
-        keys.insert(0, ctx.key_of(table))
-        refs.insert(0, everything)
-    fields = _struct_fields(arrays, scope, ctx) if element is None else []
-    for field in fields:
-        # no name for the element: its fields are columns
-        names.append(field)
-        keys.append(ctx.column_key(field, False))
-        refs.append(everything)
-    unknown = Fields(everything) if element is not None else None if fields else Derived(everything)
-    return NamedRelation(
-        "" if element is None else ctx.key_of(_column_identifier(element)), Relation(names, keys, refs, unknown=unknown)
-    )
-
-
-def _struct_fields(arrays: list[exp.Expr], scope: Scope, ctx: Context) -> list[str]:
-    found: list[str] = []
-    for array in arrays:
-        if isinstance(array, exp.Column) and isinstance(array.args["this"], exp.Identifier):
-            key = ctx.key_of(array.args["this"])
-            for relation in scope.relations:
-                if relation.types and key in relation.types:
-                    found += struct_fields(relation.types[key], ctx.dialect.parser)
-    return found
-
-
-def _table_function(function: exp.Expr, scope: Scope, ctx: Context, alias: exp.Expr | None) -> Relation:
-    """A function that gives rows: its columns come from its arguments."""
-    file = _file_read(function)
-    if file is not None:
-        return ctx.read_table([NamePart(file, True)], function)
-    refs = refs_of(function, scope, ctx)
-    if isinstance(function, exp.Explode) and ctx.dialect.name == "snowflake":
-        return Relation(
-            list(_FLATTEN),
-            [ctx.column_key(name, False) for name in _FLATTEN],
-            [refs if name in _FLATTEN_FROM_DATA else NO_REFS for name in _FLATTEN],
-        )
-    columns = (alias.args.get("columns") or []) if isinstance(alias, exp.TableAlias) else []
-    if columns:
-        positions = isinstance(function, exp.Posexplode | exp.PosexplodeOuter)
-        names = [ctx.spelling_of(_column_identifier(column)) for column in columns]
-        keys = [ctx.key_of(_column_identifier(column)) for column in columns]
-        return Relation(names, keys, [NO_REFS if positions and place == 0 else refs for place in range(len(names))])
-    names = declared_columns(function)
-    if not names and isinstance(function, exp.Posexplode | exp.PosexplodeOuter):
-        names = ["pos", "col"]
-        return Relation(names, names, [NO_REFS, refs])
-    if not names and isinstance(function, exp.Explode | exp.ExplodeOuter):
-        names = ["col"] if ctx.dialect.lateral_alias or ctx.dialect.name == "hive" else []
-    if names:
-        return Relation(names, [ctx.column_key(name, False) for name in names], [refs] * len(names))
-    name = _function_alias(function, ctx)
-    if isinstance(alias, exp.TableAlias) and alias.args.get("this") is not None:
-        name = ctx.spelling_of(alias.args["this"])
-    if isinstance(function, exp.GenerateSeries | exp.Explode):
-        return Relation([name], [ctx.column_key(name, False)], [refs])
-    return Relation([], [], [], unknown=Derived(refs))
-
-
-def _function_alias(function: exp.Expr, ctx: Context) -> str:
-    name = function.args["this"] if isinstance(function, exp.Anonymous) else function.key
-    return ctx.column_key(str(name).lower(), False)
-
-
-def declared_columns(function: exp.Expr) -> list[str]:
-    """The columns that a function itself declares: JSON_TABLE(... COLUMNS (...)), OPENJSON ... WITH (...)."""
-    names: list[str] = []
-    for node in function.walk():
-        if isinstance(node, exp.JSONColumnDef | exp.OpenJSONColumnDef | exp.ColumnDef) and node.name:
-            names.append(node.name)
-    return names
-
-
-def _file_read(function: exp.Expr) -> str | None:
-    """DuckDB's read_csv('x') reads a file: the file is the table."""
-    if isinstance(function, exp.ReadCSV):
-        name = function.args.get("this")
-    elif isinstance(function, exp.ReadParquet) or (
-        isinstance(function, exp.Anonymous)
-        and str(function.this).lower().startswith(("read_", "parquet_scan", "iceberg_scan", "delta_scan"))
-    ):
-        name = next(iter(function.args.get("expressions") or []), None)
-    else:
-        return None
-    if isinstance(name, exp.Array):
-        name = next(iter(name.args.get("expressions") or []), None)
-    return str(name.this) if isinstance(name, exp.Literal) and name.is_string else None

@@ -34,15 +34,6 @@ class Step:
     approximate: bool
     statement_index: int
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "source": {"table": self.source.table, "column": self.source.column or None},
-            "target": {"table": self.target.table, "column": self.target.column or None},
-            "role": self.role,
-            "approximate": self.approximate,
-            "statementIndex": self.statement_index,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Reached:
@@ -142,15 +133,8 @@ class LineageGraph:
             known = columns[column] = ColumnId(table, column)
         return known
 
-    @property
-    def tables(self) -> tuple[str, ...]:
-        return tuple(self._by_table)
-
-    @property
-    def columns(self) -> tuple[ColumnId, ...]:
-        return tuple(column for columns in self._by_table.values() for column in columns.values() if column.column)
-
     def steps(self) -> Iterator[Step]:
+        """Every edge of the graph."""
         for steps in self._down.values():
             yield from steps
 

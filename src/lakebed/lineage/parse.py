@@ -57,7 +57,6 @@ class ParsedStatement:
     span: Span
     # what must be added to a position in the tree to get a position in the script
     offset: int
-    first_word: str
     problem: ParseProblem | None = None
 
 
@@ -84,7 +83,7 @@ class ScriptParser:
         logger = logging.getLogger("sqlglot")
         for text, offset, tokens in self._pieces(sql):
             if isinstance(tokens, ParseProblem):
-                yield ParsedStatement(None, tokens.span, offset, "", tokens)
+                yield ParsedStatement(None, tokens.span, offset, tokens)
                 continue
             for statement in _split(tokens):
                 logger.addFilter(_DROP_ALL)
@@ -121,27 +120,24 @@ class ScriptParser:
             offset += sql.index(rest, tokens[0].end) - len("INSERT ")
             sql = f"INSERT {rest}"
             tokens = self._tokenizer.tokenize(sql)
-        word = tokens[0].text.upper()
         if (deep := _too_deep(tokens)) is not None:
             problem = ParseProblem(
                 "the statement is nested too deeply", Span(deep.start + offset, deep.end + 1 + offset)
             )
-            return ParsedStatement(None, span, offset, word, problem)
+            return ParsedStatement(None, span, offset, problem)
         parser = self._parser
         parser.max_nodes = 1000 + NODES_PER_TOKEN * len(tokens)
         try:
             trees = parser.parse(_rewrite(tokens), sql)
         except ParseError as error:
-            return ParsedStatement(None, span, offset, word, _problem(error, tokens, sql, offset, span))
+            return ParsedStatement(None, span, offset, _problem(error, tokens, sql, offset, span))
         except RecursionError:
-            return ParsedStatement(None, span, offset, word, ParseProblem("the statement is nested too deeply", span))
+            return ParsedStatement(None, span, offset, ParseProblem("the statement is nested too deeply", span))
         except (SqlglotError, ValueError, TypeError, AttributeError, IndexError, KeyError) as error:
             # sqlglot's parser meets text that its authors did not foresee; that must not lose the other statements
-            return ParsedStatement(
-                None, span, offset, word, ParseProblem(f"the parser failed: {_first_line(error)}", span)
-            )
+            return ParsedStatement(None, span, offset, ParseProblem(f"the parser failed: {_first_line(error)}", span))
         tree = next((tree for tree in trees if tree is not None), None)
-        return ParsedStatement(tree, span, offset, word)
+        return ParsedStatement(tree, span, offset)
 
 
 def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:

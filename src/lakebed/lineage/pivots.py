@@ -4,9 +4,10 @@ from sqlglot import exp
 
 from lakebed.lineage.context import Context
 from lakebed.lineage.expressions import refs_of
+from lakebed.lineage.identifiers import identifier_of
 from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, Unknown, Without, union, with_role
 from lakebed.lineage.scope import NamedRelation, Scope
-from lakebed.lineage.stars import OutputColumn, expand
+from lakebed.lineage.stars import Expansion, OutputColumn, expand
 
 
 def apply_pivot(relation: Relation, pivot: exp.Expr, alias: str, scope: Scope, ctx: Context) -> Relation:
@@ -41,7 +42,7 @@ def _pivot(relation: Relation, pivot: exp.Expr, inner: Scope, ctx: Context) -> R
     if not new:
         unknown = Derived(union([*values, chosen]))
         _report_data_dependent(pivot, ctx)
-    return _relation(items, unknown)
+    return Expansion(items, unknown).relation()
 
 
 def _unpivot(relation: Relation, pivot: exp.Expr, inner: Scope, ctx: Context) -> Relation:
@@ -55,15 +56,15 @@ def _unpivot(relation: Relation, pivot: exp.Expr, inner: Scope, ctx: Context) ->
             used |= _columns_in(columns, ctx)
             for place, column in enumerate(columns):
                 sources[place % max(1, len(sources))].append(refs_of(column, inner, ctx))
-        name = _identifier(field.args["this"])
+        name = identifier_of(field.args["this"])
         name_item = OutputColumn(ctx.spelling_of(name), ctx.key_of(name), NO_REFS)
         value_items = [
-            OutputColumn(ctx.spelling_of(_identifier(target)), ctx.key_of(_identifier(target)), union(refs))
+            OutputColumn(ctx.spelling_of(identifier_of(target)), ctx.key_of(identifier_of(target)), union(refs))
             for target, refs in zip(targets, sources, strict=True)
         ]
         added += [name_item, *value_items] if ctx.dialect.unpivot_name_first else [*value_items, name_item]
     unknown: Unknown | None = Without(relation.unknown, frozenset(used)) if relation.unknown is not None else None
-    return _relation(_other_columns(relation, used) + added, unknown)
+    return Expansion(_other_columns(relation, used) + added, unknown).relation()
 
 
 def duckdb_pivot(pivot: exp.Expr, relation: Relation, scope: Scope, ctx: Context) -> Relation:
@@ -79,7 +80,7 @@ def duckdb_pivot(pivot: exp.Expr, relation: Relation, scope: Scope, ctx: Context
     if group is not None:
         keys = group.args.get("expressions") or []
         items = [
-            OutputColumn(ctx.spelling_of(_identifier(key)), ctx.key_of(_identifier(key)), refs_of(key, inner, ctx))
+            OutputColumn(ctx.spelling_of(identifier_of(key)), ctx.key_of(identifier_of(key)), refs_of(key, inner, ctx))
             for key in keys
             if isinstance(key, exp.Column)
         ]
@@ -93,9 +94,9 @@ def duckdb_pivot(pivot: exp.Expr, relation: Relation, scope: Scope, ctx: Context
                     name = f"{name}_{aggregate.alias or aggregate.sql('duckdb', normalize_functions='lower')}"
                 refs = union([values[place] if values else NO_REFS, chosen])
                 items.append(OutputColumn(name, ctx.column_key(name, False), refs))
-        return _relation(items, None)
+        return Expansion(items, None).relation()
     _report_data_dependent(pivot, ctx)
-    return _relation(items, Derived(union([*values, chosen])))
+    return Expansion(items, Derived(union([*values, chosen]))).relation()
 
 
 def _duckdb_unpivot(pivot: exp.Expr, relation: Relation, inner: Scope, ctx: Context) -> Relation:
@@ -104,7 +105,7 @@ def _duckdb_unpivot(pivot: exp.Expr, relation: Relation, inner: Scope, ctx: Cont
         if isinstance(entry, exp.Columns) and isinstance(entry.args["this"], exp.Star):
             columns += expand(entry.args["this"], None, inner, ctx, entry).items
         elif isinstance(_unaliased(entry), exp.Column):
-            identifier = _identifier(_unaliased(entry))
+            identifier = identifier_of(_unaliased(entry))
             columns.append(
                 OutputColumn(identifier.name, ctx.key_of(identifier), refs_of(_unaliased(entry), inner, ctx))
             )
@@ -116,7 +117,7 @@ def _duckdb_unpivot(pivot: exp.Expr, relation: Relation, inner: Scope, ctx: Cont
     items = _other_columns(relation, {column.key for column in columns})
     items.append(OutputColumn(name, ctx.column_key(name, False), NO_REFS))
     items.append(OutputColumn(value, ctx.column_key(value, False), union(column.refs for column in columns)))
-    return _relation(items, relation.unknown)
+    return Expansion(items, relation.unknown).relation()
 
 
 def _report_data_dependent(pivot: exp.Expr, ctx: Context) -> None:
@@ -133,12 +134,6 @@ def _report_data_dependent(pivot: exp.Expr, ctx: Context) -> None:
 def _other_columns(relation: Relation, used: set[str]) -> list[OutputColumn]:
     columns = zip(relation.names, relation.keys, relation.refs, strict=True)
     return [OutputColumn(name, key, refs) for name, key, refs in columns if key not in used]
-
-
-def _relation(items: list[OutputColumn], unknown: Unknown | None) -> Relation:
-    return Relation(
-        [item.name for item in items], [item.key for item in items], [item.refs for item in items], unknown=unknown
-    )
 
 
 def _columns_in(nodes: list[exp.Expr], ctx: Context) -> set[str]:
@@ -162,8 +157,3 @@ def _field_column(field: exp.Expr) -> exp.Expr:
 
 def _tuple(node: exp.Expr) -> list[exp.Expr]:
     return list(node.args.get("expressions") or []) if isinstance(node, exp.Tuple) else [node]
-
-
-def _identifier(node: exp.Expr) -> exp.Expr:
-    identifier: exp.Expr = node.args["this"] if isinstance(node, exp.Column) else node
-    return identifier

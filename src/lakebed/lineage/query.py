@@ -2,17 +2,17 @@
 
 from sqlglot import exp
 
-from lakebed.lineage.context import Context, Env
+from lakebed.lineage.context import HINT_STRUCT, Context, Env
 from lakebed.lineage.ctes import check_unread, with_ctes
-from lakebed.lineage.data_types import struct_fields
 from lakebed.lineage.expressions import check, predicate, refs_of
-from lakebed.lineage.from_clause import add_from, add_join, add_lateral_view, resolve_from_item, values_relation
+from lakebed.lineage.from_clause import add_from, add_join, add_lateral_view, resolve_from_item
 from lakebed.lineage.output_names import output_name
 from lakebed.lineage.pivots import duckdb_pivot
-from lakebed.lineage.relations import NO_REFS, Derived, OneOf, Refs, Relation, Unknown, mark_approximate, union
+from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, Unknown, mark_approximate, one_of, union
 from lakebed.lineage.scope import Cte, Scope
 from lakebed.lineage.set_operations import branches, combine, combine_by_name
 from lakebed.lineage.stars import Expansion, OutputColumn, expand, selected_columns
+from lakebed.lineage.table_functions import resolve_values
 
 # Clauses whose columns carry no value, looked up only to find names that do not exist.
 _CHECKED = ("group", "order", "sort", "cluster", "distribute", "limit", "offset", "fetch", "hint")
@@ -28,12 +28,12 @@ def resolve_query(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) 
     if kind is exp.Subquery:
         return _subquery(node, env, parent, ctx)
     if kind is exp.Values:
-        return values_relation(node, _bare(env, parent), ctx)
+        return resolve_values(node, Scope(parent, env), ctx)
     if kind is exp.Pivot:
-        scope = _bare(env, parent)
+        scope = Scope(parent, env)
         return duckdb_pivot(node, resolve_from_item(node.args["this"], scope, ctx).relation, scope, ctx)
     if kind is exp.Table or kind is exp.Paren:
-        scope = _bare(env, parent)
+        scope = Scope(parent, env)
         add_from(node if kind is exp.Table else node.args["this"], scope, ctx)
         return _everything(scope, ctx, node)
     if isinstance(node, exp.DML):
@@ -48,12 +48,8 @@ def resolve_query(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) 
     return Relation([], [], [], unknown=Derived(NO_REFS))
 
 
-def _bare(env: Env, parent: Scope | None) -> Scope:
-    return Scope(parent, env)
-
-
 def _everything(scope: Scope, ctx: Context, node: exp.Expr) -> Relation:
-    return _relation_of([expand(exp.Star(), None, scope, ctx, node)])
+    return expand(exp.Star(), None, scope, ctx, node).relation()
 
 
 def _subquery(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> Relation:
@@ -219,8 +215,7 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
             refs.append(item.refs)
         if expansion.unknown is not None:
             unknowns.append(expansion.unknown)
-    unknown = None if not unknowns else unknowns[0] if len(unknowns) == 1 else OneOf(unknowns)
-    return Relation(names, keys, refs, unknown=unknown)
+    return Relation(names, keys, refs, unknown=one_of(unknowns))
 
 
 def _expand_item(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
@@ -272,7 +267,7 @@ def _inline(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
     if isinstance(argument, exp.Column) and isinstance(argument.args["this"], exp.Identifier):
         key = ctx.key_of(argument.args["this"])
         for relation in scope.relations:
-            fields = struct_fields((relation.types or {}).get(key, ""), ctx.dialect.parser)
+            fields = relation.struct_fields(key, ctx.dialect.parser)
             if fields:
                 return Expansion([OutputColumn(field, ctx.column_key(field, False), own) for field in fields], None)
     ctx.stars.append("none")
@@ -281,21 +276,10 @@ def _inline(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
         "warning",
         "inline",
         "the fields that inline() gives are not known",
-        "Give the column's type in the imported schema, with its fields.",
+        HINT_STRUCT,
         node,
     )
     return Expansion([], Derived(own))
-
-
-def _relation_of(expansions: list[Expansion]) -> Relation:
-    items = [item for expansion in expansions for item in expansion.items]
-    unknowns = [expansion.unknown for expansion in expansions if expansion.unknown is not None]
-    return Relation(
-        [item.name for item in items],
-        [item.key for item in items],
-        [item.refs for item in items],
-        unknown=None if not unknowns else unknowns[0] if len(unknowns) == 1 else OneOf(unknowns),
-    )
 
 
 def _match_recognize(match: exp.Expr, relation: Relation, scope: Scope, ctx: Context) -> Relation:
@@ -315,7 +299,7 @@ def _match_recognize(match: exp.Expr, relation: Relation, scope: Scope, ctx: Con
 def _returning(node: exp.Expr, env: Env, ctx: Context) -> Relation:
     """A statement that writes inside of WITH: it has lineage of its own, and what RETURNING gives can be read."""
     inner = ctx.nested_context(env)
-    ctx.nested += [*ctx.statement(node, inner), *inner.nested]
+    ctx.nested += [*ctx.analyze_statement(node, inner), *inner.nested]
     ctx.issues += inner.issues
     scope = Scope(None, env)
     target = node.args.get("this")

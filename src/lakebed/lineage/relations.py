@@ -6,6 +6,8 @@ physical columns behind it. Where columns are not known, `unknown` says what a n
 
 from collections.abc import Iterable, Sequence
 
+from lakebed.lineage.data_types import struct_fields
+
 # (table, column, path into a struct, role, approximate). A bare tuple, because a statement makes thousands.
 Ref = tuple[str, str, tuple[str, ...], str, bool]
 Refs = tuple[Ref, ...]
@@ -91,7 +93,7 @@ class Fields(Derived):
 
 
 class OneOf(Unknown):
-    """Columns of a join whose sides are not known: a name comes from one of them, and it cannot be said which."""
+    """Columns of a join whose sides are not known: a name comes from one of them, but not known from which."""
 
     __slots__ = ("parts",)
 
@@ -125,6 +127,11 @@ class AllOf(Unknown):
 
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(table for part in (self.first, *self.rest) for table in part.tables()))
+
+
+def one_of(unknowns: Sequence[Unknown]) -> Unknown | None:
+    """Columns that come from one of these places; None where there is no such place."""
+    return OneOf(unknowns) if len(unknowns) > 1 else unknowns[0] if unknowns else None
 
 
 class Without(Unknown):
@@ -172,7 +179,7 @@ class Relation:
         # imported and implied schema contradict each other: a star over it is approximate
         self.doubt = doubt
         self.types = types
-        # further spellings that reach a column, where no column bears them
+        # further spellings that reach a column, where no column has them as its name
         self.folded = folded
         self.repeated: frozenset[str] = frozenset()
         self._by_key: dict[str, Refs] | None = None
@@ -183,9 +190,13 @@ class Relation:
         unknown = self.unknown
         return None if unknown is None or unknown.fields else unknown
 
+    def struct_fields(self, key: str, parser: str) -> tuple[str, ...]:
+        """The fields of a struct column; empty where its type does not list them."""
+        return struct_fields(self.types[key], parser) if self.types and key in self.types else ()
+
     @property
     def by_key(self) -> dict[str, Refs]:
-        """Sources by the key of a name; where a name occurs twice, of all that bear it."""
+        """Sources by the key of a name; a name that occurs twice has the sources of both."""
         found = self._by_key
         return self._index() if found is None else found
 
@@ -219,7 +230,7 @@ class Relation:
         )
 
     def distinct_names(self) -> "Relation":
-        """The same columns with a number behind names that occur again, as DuckDB names those of a derived table."""
+        """The same columns with repeated names numbered (a, a_1), as DuckDB does in a derived table."""
         if len(set(self.keys)) == len(self.keys):
             return self
         numbers: dict[str, int] = {}

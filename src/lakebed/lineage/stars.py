@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from lakebed.lineage.context import HINT_SCHEMA, Context
-from lakebed.lineage.data_types import struct_fields
+from lakebed.lineage.context import HINT_ALIAS, HINT_SCHEMA, HINT_STRUCT, Context
 from lakebed.lineage.expressions import refs_of
-from lakebed.lineage.relations import Derived, OneOf, Refs, Relation, Unknown, Without, mark_approximate
+from lakebed.lineage.identifiers import identifier_of
+from lakebed.lineage.relations import Derived, Refs, Relation, Unknown, Without, at_field, mark_approximate, one_of
 from lakebed.lineage.scope import Scope
 
 
@@ -26,6 +26,15 @@ class Expansion(NamedTuple):
     items: list[OutputColumn]
     unknown: Unknown | None
 
+    def relation(self) -> Relation:
+        """The same columns as something to read from."""
+        return Relation(
+            [item.name for item in self.items],
+            [item.key for item in self.items],
+            [item.refs for item in self.items],
+            unknown=self.unknown,
+        )
+
 
 def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp.Expr) -> Expansion:
     """The columns of a star, with an issue where not all of them are known."""
@@ -33,10 +42,8 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
     if relations is None:
         return _struct_star(qualifier, scope, ctx, node)
     items = _of_scope(scope) if qualifier is None else _of_relation(relations[0])
-    unknowns = [relation.open for relation in relations if relation.open is not None]
-    unknown: Unknown | None = None
-    if unknowns:
-        unknown = unknowns[0] if len(unknowns) == 1 else OneOf(unknowns)
+    unknown = one_of([relation.open for relation in relations if relation.open is not None])
+    if unknown is not None:
         if ctx.stars_matter:
             _report_open(items, unknown, node, ctx)
         items = [OutputColumn(item.name, item.key, mark_approximate(item.refs)) for item in items]
@@ -86,7 +93,7 @@ def _of_scope(scope: Scope) -> list[OutputColumn]:
             names = {item.key: item.name for item in right} | {item.key: item.name for item in items}
             joined = {key: OutputColumn(names.get(key, key), key, scope.merged[key]) for key in source.merged}
             right = [item for item in right if item.key not in keys]
-            if source.outer == "in place":
+            if source.merged_in_place:
                 items = [joined.pop(item.key, item) if item.key in joined else item for item in items]
             else:
                 items = [*joined.values(), *(item for item in items if item.key not in keys)]
@@ -131,18 +138,11 @@ def _struct_star(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: e
         refs = relation.by_key.get(key)
         if refs is None:
             continue
-        fields = struct_fields((relation.types or {}).get(key, ""), ctx.dialect.parser) if relation.types else ()
+        fields = relation.struct_fields(key, ctx.dialect.parser)
         if fields:
             ctx.stars.append("full")
-            return Expansion(
-                [
-                    OutputColumn(
-                        field, ctx.column_key(field, False), tuple((t, c, (*p, field), r, a) for t, c, p, r, a in refs)
-                    )
-                    for field in fields
-                ],
-                None,
-            )
+            columns = [OutputColumn(f, ctx.column_key(f, False), at_field(refs, (f,))) for f in fields]
+            return Expansion(columns, None)
         ctx.stars.append("none")
         name = ctx.spelling_of(qualifier)
         ctx.issue_once(
@@ -150,7 +150,7 @@ def _struct_star(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: e
             "warning",
             f"struct {name}",
             f"the fields of {name} are not known, so its star cannot be expanded",
-            "Give the column's type in the imported schema, with its fields.",
+            HINT_STRUCT,
             node,
         )
         return Expansion([], Derived(refs))
@@ -161,7 +161,7 @@ def _struct_star(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: e
         "error",
         f"{name}.*",
         f"{name}.* does not name anything that this query reads",
-        "Check the alias before the dot against the FROM clause.",
+        HINT_ALIAS,
         node,
     )
     return Expansion([], None)
@@ -177,10 +177,10 @@ def _modified(
     pattern = args.get("ilike")
     if not (excluded or replaced or renamed or pattern):
         return Expansion(items, unknown)
-    hidden = frozenset(ctx.key_of(_last_identifier(name)) for name in excluded)
+    hidden = frozenset(ctx.key_of(identifier_of(name)) for name in excluded)
     known = {item.key for item in items}
     for name in excluded:
-        identifier = _last_identifier(name)
+        identifier = identifier_of(name)
         if unknown is None and ctx.key_of(identifier) not in known:
             ctx.issue_once(
                 "UNKNOWN_COLUMN",
@@ -196,7 +196,7 @@ def _modified(
         if isinstance(item, exp.Alias)
     }
     renames = {
-        ctx.key_of(_last_identifier(item.args["this"])): item.args["alias"]
+        ctx.key_of(identifier_of(item.args["this"])): item.args["alias"]
         for item in renamed
         if isinstance(item, exp.Alias)
     }
@@ -220,22 +220,12 @@ def _modified(
                 result.append(OutputColumn(ctx.spelling_of(alias), ctx.key_of(alias), unknown.lookup(key, key)))
         unknown = Without(unknown, hidden | frozenset(replacements) | frozenset(renames))
     if isinstance(pattern, exp.Literal):
-        like = like_pattern(str(pattern.this), ignore_case=True)
+        like = _like_pattern(str(pattern.this), ignore_case=True)
         result = [item for item in result if like.fullmatch(item.name)]
     return Expansion(result, unknown)
 
 
-def _last_identifier(node: exp.Expr) -> exp.Expr:
-    """The name in an EXCEPT list, which sqlglot gives as a column or as an identifier."""
-    if isinstance(node, exp.Column):
-        identifier: exp.Expr = node.args["this"]
-        return identifier
-    if isinstance(node, exp.Alias | exp.Paren):
-        return _last_identifier(node.args["this"])
-    return node
-
-
-def like_pattern(text: str, *, ignore_case: bool) -> re.Pattern[str]:
+def _like_pattern(text: str, *, ignore_case: bool) -> re.Pattern[str]:
     """A LIKE pattern as a regular expression."""
     parts = [".*" if char == "%" else "." if char == "_" else re.escape(char) for char in text]
     return re.compile("".join(parts), re.IGNORECASE | re.DOTALL if ignore_case else re.DOTALL)
@@ -259,7 +249,7 @@ def selected_columns(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | 
         expansion = expand(node.args["this"], None, scope, ctx, node)
         text = node.args.get("expression")
         if isinstance(text, exp.Literal):
-            like = like_pattern(str(text.this), ignore_case=isinstance(node, exp.ILike))
+            like = _like_pattern(str(text.this), ignore_case=isinstance(node, exp.ILike))
             return Expansion([item for item in expansion.items if like.fullmatch(item.name)], expansion.unknown)
         return expansion
     return None

@@ -1,16 +1,12 @@
 """One file per family of statements; `analyze_statement` finds the rule for a tree."""
 
-from collections.abc import Callable
-
 from sqlglot import exp
 
-from lakebed.lineage.context import Context
+from lakebed.lineage.context import Context, StatementRule
 from lakebed.lineage.contract import StatementLineage
 from lakebed.lineage.statements import alter, create, delete, insert, merge, select, session, update
 
-Rule = Callable[[exp.Expr, Context], list[StatementLineage]]
-
-_RULES: dict[type, Rule] = {
+_RULES: dict[type, StatementRule] = {
     exp.Select: select.select,
     exp.Create: create.create,
     exp.Cache: create.cache,

@@ -1,11 +1,13 @@
 """ALTER and DROP: what they do to implied schema."""
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import StatementLineage
-from lakebed.lineage.from_clause import table_parts
-from lakebed.lineage.statements.create import redefine_view
+from lakebed.lineage.identifiers import identifier_of, table_parts
+from lakebed.lineage.statements.create import defined_column, redefine_view
 from lakebed.lineage.statements.result import WriteTarget, report_mismatch, statement_lineage, target_use
 from lakebed.lineage.tables import CatalogColumn
 
@@ -22,8 +24,7 @@ def drop(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
             target = WriteTarget(table, ctx)
             ctx.used[target.name] = target_use(target)
             ctx.catalog.drop(target.parts)
-    result = statement_lineage(ctx, "DROP", None, [])
-    return [_without_reads(result)]
+    return [_without_reads(statement_lineage(ctx, "DROP", None, []))]
 
 
 def alter(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
@@ -54,17 +55,8 @@ def _column_rename(node: exp.Expr, actions: list[exp.Expr]) -> exp.Expr | None:
 
 
 def _without_reads(statement: StatementLineage) -> StatementLineage:
-    return StatementLineage(
-        statement.statement_index,
-        statement.statement_type,
-        statement.span,
-        None,
-        (),
-        None,
-        (),
-        (),
-        statement.tables,
-    )
+    """The tables that DDL names are touched, not read."""
+    return replace(statement, table_lineage=())
 
 
 def _apply(action: exp.Expr, target: WriteTarget, table: exp.Expr, ctx: Context) -> None:
@@ -110,7 +102,11 @@ def _changed(action: exp.Expr, columns: list[CatalogColumn], ctx: Context) -> li
         old = action.args.get("rename_from") or definition.args["this"]
         return _retyped(_renamed(columns, old, definition.args["this"], ctx), definition, ctx)
     if isinstance(action, exp.ReplaceColumns):
-        return [_column(item, ctx) for item in action.args.get("expressions") or [] if isinstance(item, exp.ColumnDef)]
+        return [
+            defined_column(item, ctx)
+            for item in action.args.get("expressions") or []
+            if isinstance(item, exp.ColumnDef)
+        ]
     return None
 
 
@@ -124,9 +120,9 @@ def _altered(columns: list[CatalogColumn], action: exp.Expr, ctx: Context) -> li
     if kind is None and new is None:
         return None
     if isinstance(kind, exp.DataType):
-        key = ctx.key_of(_identifier(new if new is not None else old))
+        key = ctx.key_of(identifier_of(new if new is not None else old))
         text = kind.sql(ctx.dialect.parser or None)
-        columns = [CatalogColumn(c.name, c.key, text, c.origin) if c.key == key else c for c in columns]
+        columns = [c._replace(data_type=text) if c.key == key else c for c in columns]
     return columns
 
 
@@ -134,7 +130,7 @@ def _added(columns: list[CatalogColumn], definition: exp.Expr, ctx: Context) -> 
     if isinstance(definition.args["this"], exp.Dot):
         # a field inside of a struct column: the table's columns stay
         return columns
-    new = _column(definition, ctx)
+    new = defined_column(definition, ctx)
     if any(column.key == new.key for column in columns):
         return columns
     place = definition.args.get("position")
@@ -142,35 +138,21 @@ def _added(columns: list[CatalogColumn], definition: exp.Expr, ctx: Context) -> 
     if where == "first":
         return [new, *columns]
     if where == "after" and place is not None and place.args.get("this") is not None:
-        key = ctx.key_of(_identifier(place.args["this"]))
+        key = ctx.key_of(identifier_of(place.args["this"]))
         index = next((i for i, column in enumerate(columns) if column.key == key), len(columns) - 1)
         return [*columns[: index + 1], new, *columns[index + 1 :]]
     return [*columns, new]
 
 
 def _renamed(columns: list[CatalogColumn], old: exp.Expr, new: exp.Expr, ctx: Context) -> list[CatalogColumn]:
-    key = ctx.key_of(_identifier(old))
-    name = _identifier(new)
+    key = ctx.key_of(identifier_of(old))
+    name = identifier_of(new)
     return [
-        CatalogColumn(ctx.spelling_of(name), ctx.key_of(name), column.data_type, column.origin)
-        if column.key == key
-        else column
+        column._replace(name=ctx.spelling_of(name), key=ctx.key_of(name)) if column.key == key else column
         for column in columns
     ]
 
 
 def _retyped(columns: list[CatalogColumn], definition: exp.Expr, ctx: Context) -> list[CatalogColumn]:
-    new = _column(definition, ctx)
+    new = defined_column(definition, ctx)
     return [new if column.key == new.key else column for column in columns]
-
-
-def _column(definition: exp.Expr, ctx: Context) -> CatalogColumn:
-    identifier = _identifier(definition.args["this"])
-    kind = definition.args.get("kind")
-    data_type = kind.sql(ctx.dialect.parser or None) if isinstance(kind, exp.DataType) else None
-    return CatalogColumn(ctx.spelling_of(identifier), ctx.key_of(identifier), data_type, "implied")
-
-
-def _identifier(node: exp.Expr) -> exp.Expr:
-    identifier: exp.Expr = node.args["this"] if isinstance(node, exp.Column) else node
-    return identifier

@@ -9,17 +9,23 @@ from lakebed.lineage.contract import StatementLineage, TableUse
 from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.from_clause import as_derived_table
+from lakebed.lineage.identifiers import identifier_of
 from lakebed.lineage.relations import Refs, Relation
 from lakebed.lineage.scope import NamedRelation, Scope
-from lakebed.lineage.statements.result import WriteTarget, Written, report_mismatch, statement_lineage, written_columns
+from lakebed.lineage.statements.result import (
+    WriteTarget,
+    Written,
+    implied_columns,
+    report_mismatch,
+    statement_lineage,
+    written_columns,
+)
 from lakebed.lineage.statements.select import temporary_name
 from lakebed.lineage.statements.session import report_unsupported
 from lakebed.lineage.tables import CatalogColumn
 
 _RELATIONS = frozenset({"TABLE", "VIEW", "MATERIALIZED VIEW", "DYNAMIC TABLE", "TRANSIENT TABLE", "STREAMING TABLE"})
-
-
-# What they do happens when somebody calls them, and that is not followed: it must be said, not passed over.
+# Their bodies run when they are called, and are not analysed: that is an issue.
 _WITH_A_BODY = frozenset({"PROCEDURE", "FUNCTION", "TRIGGER", "MACRO", "TABLE FUNCTION", "TASK", "PACKAGE"})
 
 
@@ -59,7 +65,7 @@ def redefine_view(node: exp.Expr, table: exp.Expr, query: exp.Expr, ctx: Context
 
 
 class _Creation:
-    """One CREATE statement in its forms."""
+    """One statement that creates a table or view, in its forms."""
 
     def __init__(self, node: exp.Expr, table: exp.Expr, kind: str, ctx: Context, *, temporary: bool = False) -> None:
         self.node = node
@@ -82,9 +88,9 @@ class _Creation:
     def from_query(self, query: exp.Expr, listed: list[exp.Expr], *, kind: str | None = None) -> list[StatementLineage]:
         ctx = self.ctx
         env, _ = with_ctes(self.node, {}, ctx)
-        relation = as_derived_table(ctx.query(query, env, None, ctx), ctx)
+        relation = as_derived_table(ctx.resolve_query(query, env, None, ctx), ctx)
         names = list(relation.names)
-        columns = [CatalogColumn(name, ctx.column_key(name, True), None, "implied") for name in names]
+        columns = implied_columns(names, ctx)
         complete = relation.unknown is None
         written = written_columns(relation)
         if listed:
@@ -99,7 +105,7 @@ class _Creation:
     ) -> tuple[list[str], list[CatalogColumn], list[Written]]:
         """`CREATE VIEW v (a, b) AS ...`: names by position. MySQL's column definitions are matched by name instead."""
         ctx = self.ctx
-        given = list(columns_of(listed, ctx))
+        given = list(_defined_columns(listed, ctx))
         defined = [item for item in listed if isinstance(item, exp.ColumnDef) and item.args.get("kind") is not None]
         if defined and ctx.dialect.name in ("mysql", "mariadb"):
             by_key = {column.key: column for column in given}
@@ -116,9 +122,7 @@ class _Creation:
             ]
             return [name for name, _, _ in written], columns, written
         relation = relation.renamed([column.name for column in given], [column.key for column in given])
-        columns = given + [
-            CatalogColumn(name, ctx.column_key(name, True), None, "implied") for name in relation.names[len(given) :]
-        ]
+        columns = given + implied_columns(relation.names[len(given) :], ctx)
         return list(relation.names), columns, written_columns(relation)
 
     def like(self, like: exp.Expr, *, copies_rows: bool) -> list[StatementLineage]:
@@ -143,18 +147,18 @@ class _Creation:
     def from_columns(self, listed: list[exp.Expr]) -> list[StatementLineage]:
         """Explicit columns; generated ones are computed from their neighbours."""
         ctx = self.ctx
-        columns = list(columns_of(listed, ctx))
+        columns = list(_defined_columns(listed, ctx))
         partitions = self.property(exp.PartitionedByProperty)
         if partitions is not None and isinstance(partitions.args.get("this"), exp.Schema):
             # Hive declares the columns of partitions there
             known = {column.key for column in columns}
-            extra = columns_of(partitions.args["this"].args.get("expressions") or [], ctx, definitions_only=True)
+            extra = _defined_columns(partitions.args["this"].args.get("expressions") or [], ctx, definitions_only=True)
             columns += [column for column in extra if column.key not in known]
         if not columns:
             ctx.issue(
                 "APPROXIMATE_LINEAGE",
                 "info",
-                f"the columns of {self.name} are not said here",
+                f"this statement does not list the columns of {self.name}",
                 "Add the table with its columns to the imported schema.",
                 self.table,
             )
@@ -174,8 +178,6 @@ class _Creation:
                     expression = kind.args.get("this")
                 elif isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
                     expression = kind.args.get("expression")
-                elif isinstance(kind, exp.GeneratedAsRowColumnConstraint):
-                    expression = None
                 if isinstance(expression, exp.Expr):
                     scope = Scope(None, {})
                     scope.add(NamedRelation(self.name, own))
@@ -204,14 +206,21 @@ class _Creation:
         )
 
 
-def columns_of(listed: list[exp.Expr], ctx: Context, *, definitions_only: bool = False) -> Iterator[CatalogColumn]:
+def defined_column(definition: exp.Expr, ctx: Context) -> CatalogColumn:
+    """The column of one definition: `price DECIMAL(10, 2)`."""
+    identifier = identifier_of(definition.args["this"])
+    kind = definition.args.get("kind")
+    data_type = kind.sql(ctx.dialect.parser or None) if isinstance(kind, exp.DataType) else None
+    return CatalogColumn(ctx.spelling_of(identifier), ctx.key_of(identifier), data_type, "implied")
+
+
+def _defined_columns(
+    listed: list[exp.Expr], ctx: Context, *, definitions_only: bool = False
+) -> Iterator[CatalogColumn]:
     """The columns of a definition list; constraints are none, `LIKE t` stands for those of t."""
     for item in listed:
         if isinstance(item, exp.ColumnDef):
-            identifier = item.args["this"]
-            kind = item.args.get("kind")
-            data_type = kind.sql(ctx.dialect.parser or None) if isinstance(kind, exp.DataType) else None
-            yield CatalogColumn(ctx.spelling_of(identifier), ctx.key_of(identifier), data_type, "implied")
+            yield defined_column(item, ctx)
         elif isinstance(item, exp.Identifier) and not definitions_only:
             yield CatalogColumn(ctx.spelling_of(item), ctx.key_of(item), None, "implied")
         elif isinstance(item, exp.LikeProperty) and isinstance(item.args["this"], exp.Table):

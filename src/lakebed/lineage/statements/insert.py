@@ -37,7 +37,7 @@ def multiple(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
 
 
 def _conditional(item: exp.Expr, source: exp.Expr, env: Env, ctx: Context) -> list[StatementLineage]:
-    relation = ctx.query(source, env, None, ctx)
+    relation = ctx.resolve_query(source, env, None, ctx)
     scope = Scope(None, env)
     scope.add(NamedRelation("", relation))
     if item.args.get("expression") is not None:
@@ -74,7 +74,7 @@ def _insert(node: exp.Expr, env: Env, ctx: Context, source: exp.Expr | None) -> 
         inner, _ = with_ctes(query, env, ctx)
         relation = select_from(query, source, inner, ctx)
     else:
-        relation = ctx.query(query, env, None, ctx)
+        relation = ctx.resolve_query(query, env, None, ctx)
     return [_mapped(node, target, listed, relation, ctx)]
 
 
@@ -83,7 +83,7 @@ def _into_place(node: exp.Expr, env: Env, ctx: Context) -> list[StatementLineage
     query = node.args.get("expression")
     if not isinstance(query, exp.Query):
         return report_unsupported(node, ctx, "INSERT")
-    relation = ctx.query(query, env, None, ctx)
+    relation = ctx.resolve_query(query, env, None, ctx)
     name = node.args["this"].name or "directory"
     written: list[Written] = [(n, i, r) for i, (n, r) in enumerate(zip(relation.names, relation.refs, strict=True))]
     use = TableUse(name, "directory", "unknown")

@@ -1,4 +1,4 @@
-"""MERGE: every clause with its own view of the two sides; conditions are `join`."""
+"""MERGE: each clause sees both sides or the source only; conditions are `join`."""
 
 from sqlglot import exp
 
@@ -7,7 +7,8 @@ from lakebed.lineage.contract import StatementLineage
 from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate, refs_of
 from lakebed.lineage.from_clause import resolve_from_item
-from lakebed.lineage.relations import NO_REFS, Refs, Relation, UnknownTable, mark_approximate
+from lakebed.lineage.identifiers import identifier_of
+from lakebed.lineage.relations import NO_REFS, Refs, Relation, UnknownTable, mark_approximate, union
 from lakebed.lineage.scope import NamedRelation, Scope
 from lakebed.lineage.statements.result import WriteTarget, Written, statement_lineage, target_use
 from lakebed.lineage.statements.update import add_target, assigned
@@ -42,17 +43,17 @@ def merge(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
         written += _action(when.args.get("then"), target, source, view, ctx)
     return [
         statement_lineage(
-            ctx, "MERGE", target.name, _once(written), target_use=target_use(target), target_kind=target.kind
+            ctx, "MERGE", target.name, _merge_writes(written), target_use=target_use(target), target_kind=target.kind
         )
     ]
 
 
-def _once(written: list[Written]) -> list[Written]:
-    """Several clauses write the same column: its sources are those of all of them."""
-    merged: dict[str, dict[tuple[str, str, tuple[str, ...], str, bool], None]] = {}
+def _merge_writes(written: list[Written]) -> list[Written]:
+    """A column that several clauses write has the sources of all of them."""
+    parts: dict[str, list[Refs]] = {}
     for name, _, refs in written:
-        merged.setdefault(name, {}).update(dict.fromkeys(refs))
-    return [(name, None, tuple(refs)) for name, refs in merged.items()]
+        parts.setdefault(name, []).append(refs)
+    return [(name, None, union(refs)) for name, refs in parts.items()]
 
 
 def _action(
@@ -80,9 +81,9 @@ def _insert(then: exp.Expr, target: WriteTarget, source: NamedRelation, scope: S
         names = list(target.relation.names)
         items = items or _items(columns)
         if not names:
-            names = [ctx.spelling_of(_identifier(item)) for item in items]
+            names = [ctx.spelling_of(identifier_of(item)) for item in items]
     else:
-        names = [target.spelled(_identifier(column), ctx) for column in _items(columns)]
+        names = [target.spelled(identifier_of(column), ctx) for column in _items(columns)]
     refs = [refs_of(value, scope, ctx) for value in items]
     return [(name, None, own) for name, own in zip(names, refs, strict=False)]
 
@@ -100,11 +101,6 @@ def _items(node: exp.Expr | None) -> list[exp.Expr]:
     return [node]
 
 
-def _identifier(column: exp.Expr) -> exp.Expr:
-    identifier: exp.Expr = column.args["this"] if isinstance(column, exp.Column) else column
-    return identifier
-
-
 def _star(target: WriteTarget, source: Relation, ctx: Context, node: exp.Expr, *, by_position: bool) -> list[Written]:
     """UPDATE SET * and INSERT *: columns of the source to columns of the target of the same name."""
     if source.open is not None and not source.names:
@@ -113,18 +109,18 @@ def _star(target: WriteTarget, source: Relation, ctx: Context, node: exp.Expr, *
         if target.relation.names and target.relation.open is None and isinstance(source.open, UnknownTable):
             # the target's columns are known, and the engine takes them from the source by name
             ctx.stars[-1] = "partial"
-            ctx.issue_once("APPROXIMATE_LINEAGE", "info", "merge star", _message(source, ctx), HINT_SCHEMA, node)
+            ctx.issue_once("APPROXIMATE_LINEAGE", "info", "merge star", _star_message(source), HINT_SCHEMA, node)
             return [
                 (name, None, mark_approximate(source.open.lookup(key, name)))
                 for name, key in zip(target.relation.names, target.relation.keys, strict=True)
             ]
-        ctx.issue_once("APPROXIMATE_LINEAGE", "warning", "merge star", _message(source, ctx), HINT_SCHEMA, node)
+        ctx.issue_once("APPROXIMATE_LINEAGE", "warning", "merge star", _star_message(source), HINT_SCHEMA, node)
         return []
     refs: list[Refs] = list(source.refs)
     if source.open is not None:
         ctx.stars.append("partial")
         ctx.unexpanded.update(source.open.tables())
-        ctx.issue_once("APPROXIMATE_LINEAGE", "info", "merge star", _message(source, ctx), HINT_SCHEMA, node)
+        ctx.issue_once("APPROXIMATE_LINEAGE", "info", "merge star", _star_message(source), HINT_SCHEMA, node)
         refs = [mark_approximate(own) for own in refs]
     else:
         ctx.stars.append("full")
@@ -142,14 +138,14 @@ def _star(target: WriteTarget, source: Relation, ctx: Context, node: exp.Expr, *
     ]
 
 
-def _message(source: Relation, ctx: Context) -> str:
+def _star_message(source: Relation) -> str:
     tables = source.open.tables() if source.open is not None else ()
     whose = ", ".join(tables) or "the source"
     return f"the star of this MERGE cannot be expanded fully: the columns of {whose} are not known"
 
 
 def _by_name(relation: Relation, name: exp.Expr, ctx: Context) -> Refs:
-    identifier = _identifier(name)
+    identifier = identifier_of(name)
     key = ctx.key_of(identifier)
     refs = relation.by_key.get(key)
     if refs is None and relation.unknown is not None:

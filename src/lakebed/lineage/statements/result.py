@@ -1,13 +1,13 @@
-"""From what the rules found to a statement's lineage: edges, each once, and the tables that were read."""
+"""A statement's lineage from what its rules found: edges, each once, and the tables that were read."""
 
 from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
 from lakebed.lineage.catalog import SchemaMismatch
-from lakebed.lineage.context import Context
+from lakebed.lineage.context import HINT_SPELLING, Context
 from lakebed.lineage.contract import ColumnEdge, ResolutionSource, StatementLineage, TableEdge, TableUse
-from lakebed.lineage.from_clause import table_parts
+from lakebed.lineage.identifiers import table_parts
 from lakebed.lineage.relations import Refs, Relation, UnknownTable
 from lakebed.lineage.tables import CatalogColumn, NamePart
 
@@ -48,7 +48,7 @@ class WriteTarget:
                 "warning",
                 f"{self.name}.{key}",
                 f"there is no column {ctx.spelling_of(identifier)} in {self.name}",
-                "Check its spelling, or the schema that says which columns the table has.",
+                HINT_SPELLING,
                 identifier,
             )
         return ctx.spelling_of(identifier)
@@ -64,7 +64,7 @@ def statement_lineage(
     target_use: TableUse | None = None,
     target_kind: str = "table",
 ) -> StatementLineage:
-    """A statement's result."""
+    """The lineage of the statement that `ctx` belongs to; `written` are the columns that it writes."""
     edges: list[ColumnEdge] = []
     make = ColumnEdge._make
     for name, position, refs in written:
@@ -75,7 +75,7 @@ def statement_lineage(
         certain: dict[tuple[str, str, tuple[str, ...], str], bool] = {}
         for table, column, path, role, approximate in refs:
             key = (table, column, path, role)
-            # a source that is certain on one way is certain
+            # a source that is reached with certainty once is certain
             certain[key] = approximate and certain.get(key, True)
         for (table, column, path, role), approximate in certain.items():
             edges.append(make((table, column, path, target, name, position, role, approximate)))
@@ -117,16 +117,17 @@ def written_columns(relation: Relation, names: Sequence[str] | None = None) -> l
 
 
 def target_use(target: WriteTarget) -> TableUse:
+    """The target as one of the tables that the statement touches."""
     return TableUse(target.name, target.kind, target.resolution)
 
 
-def implied_columns(relation: Relation, names: Sequence[str], ctx: Context) -> list[CatalogColumn]:
-    """A query's columns as those of a new table; their types follow from nothing that is known here."""
+def implied_columns(names: Sequence[str], ctx: Context) -> list[CatalogColumn]:
+    """A query's columns as those of a new table; their types are not inferred."""
     return [CatalogColumn(name, ctx.column_key(name, True), None, "implied") for name in names]
 
 
 def report_mismatch(mismatch: SchemaMismatch | None, ctx: Context, node: exp.Expr) -> None:
-    """Says that what a script declares is not what was imported."""
+    """Reports that a script declares a table differently from the imported schema."""
     if mismatch is None:
         return
     parts = []

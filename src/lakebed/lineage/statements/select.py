@@ -14,8 +14,8 @@ from lakebed.lineage.statements.result import (
 
 
 def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
-    """A query whose rows go to whoever asked, or with INTO to a new table."""
-    relation = ctx.query(node, {}, None, ctx)
+    """A query whose rows go to the client, or with INTO to a new table."""
+    relation = ctx.resolve_query(node, {}, None, ctx)
     into = _into(node)
     if into is None:
         return [statement_lineage(ctx, "SELECT", None, written_columns(relation), outputs=relation.names)]
@@ -32,7 +32,7 @@ def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     )
     mismatch = ctx.catalog.declare(
         target.parts,
-        implied_columns(relation, relation.names, ctx),
+        implied_columns(relation.names, ctx),
         kind="table",
         statement_index=ctx.index,
         temporary=temporary,

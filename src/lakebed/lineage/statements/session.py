@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import StatementLineage, TableUse
-from lakebed.lineage.from_clause import table_parts
+from lakebed.lineage.identifiers import table_parts
 from lakebed.lineage.statements.result import WriteTarget, statement_lineage, target_use, written_columns
 from lakebed.lineage.tables import CatalogColumn, NamePart
 
@@ -125,7 +125,7 @@ def copy(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
         query = next((file for file in node.args.get("files") or [] if isinstance(file, exp.Query)), None)
         if query is not None:
             # COPY INTO t FROM (SELECT ... FROM @stage)
-            relation = ctx.query(query, {}, None, ctx)
+            relation = ctx.resolve_query(query, {}, None, ctx)
             names = target.relation.names if len(target.relation.names) == len(relation.names) else relation.names
             written = written_columns(relation, names)
             return [statement_lineage(ctx, "COPY", target.name, written, outputs=names, target_use=target_use(target))]
@@ -134,7 +134,7 @@ def copy(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
             ctx.unexpanded.add(place)
         return [statement_lineage(ctx, "COPY", target.name, [], target_use=target_use(target))]
     if isinstance(this, exp.Query):
-        relation = ctx.query(this, {}, None, ctx)
+        relation = ctx.resolve_query(this, {}, None, ctx)
     elif isinstance(this, exp.Table):
         relation = ctx.read_table(table_parts(this), this)
     else:
@@ -146,7 +146,7 @@ def copy(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
 
 def export(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """BigQuery's EXPORT DATA OPTIONS (uri = ...) AS SELECT."""
-    relation = ctx.query(node.args["this"], {}, None, ctx)
+    relation = ctx.resolve_query(node.args["this"], {}, None, ctx)
     options = node.args.get("options")
     place = None
     for option in options.args.get("expressions") or [] if options is not None else []:

@@ -113,7 +113,7 @@ def assigned(assignment: exp.Expr, target: WriteTarget, scope: Scope, ctx: Conte
     if isinstance(right, exp.Tuple):
         values = [refs_of(value, scope, ctx) for value in right.args.get("expressions") or []]
     elif isinstance(right, exp.Query):
-        values = list(ctx.query(right, scope.env, scope, ctx).refs)
+        values = list(ctx.resolve_query(right, scope.env, scope, ctx).refs)
     else:
         values = [refs_of(right, scope, ctx)]
     values += [NO_REFS] * max(0, len(names) - len(values))

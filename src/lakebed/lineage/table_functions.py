@@ -1,0 +1,145 @@
+"""Rows that come from values instead of tables: VALUES, UNNEST and functions in FROM."""
+
+from sqlglot import exp
+
+from lakebed.lineage.context import Context
+from lakebed.lineage.expressions import collect, refs_of
+from lakebed.lineage.identifiers import identifier_of
+from lakebed.lineage.relations import NO_REFS, Derived, Fields, Ref, Refs, Relation, union
+from lakebed.lineage.scope import NamedRelation, Scope
+from lakebed.lineage.tables import NamePart
+
+# The columns of Snowflake's FLATTEN, and which of them hold data of its argument.
+_FLATTEN = ("SEQ", "KEY", "PATH", "INDEX", "VALUE", "THIS")
+_FLATTEN_FROM_DATA = frozenset({"KEY", "VALUE", "THIS"})
+
+
+def resolve_values(values: exp.Expr, scope: Scope, ctx: Context) -> Relation:
+    """VALUES (...), (...): columns by position."""
+    rows = [
+        list(row.args.get("expressions") or []) if isinstance(row, exp.Tuple) else [row]
+        for row in values.args.get("expressions") or []
+    ]
+    width = max((len(row) for row in rows), default=0)
+    refs: list[Refs] = []
+    for place in range(width):
+        found: dict[Ref, None] = {}
+        for row in rows:
+            if place < len(row):
+                collect(row[place], scope, ctx, found, "value")
+        refs.append(tuple(found))
+    prefix, first = ctx.dialect.values_names
+    names = [f"{prefix}{first + place}" for place in range(width)]
+    return Relation(names, [ctx.column_key(name, False) for name in names], refs)
+
+
+def resolve_unnest(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelation:
+    """UNNEST(array, ...): one column for each array, and its position on demand."""
+    arrays = item.args.get("expressions") or []
+    alias = item.args.get("alias")
+    columns = (alias.args.get("columns") or []) if isinstance(alias, exp.TableAlias) else []
+    table = alias.args.get("this") if isinstance(alias, exp.TableAlias) else None
+    sources = [refs_of(array, scope, ctx) for array in arrays]
+    everything = union(sources)
+    names, keys, refs = [], [], []
+    for place, column in enumerate(columns):
+        names.append(ctx.spelling_of(identifier_of(column)))
+        keys.append(ctx.key_of(identifier_of(column)))
+        # more names than arrays: the fields of an array of structs, or key and value of a map
+        refs.append(sources[place] if len(columns) <= len(sources) else everything)
+    offset = item.args.get("offset")
+    if isinstance(offset, exp.Identifier):
+        names.append(ctx.spelling_of(offset))
+        keys.append(ctx.key_of(offset))
+        refs.append(NO_REFS)
+    elif offset:
+        names.append("offset")
+        keys.append(ctx.column_key("offset", False))
+        refs.append(NO_REFS)
+    element = table if table is not None else columns[0] if columns else None
+    if table is not None and not columns:
+        names.insert(0, ctx.spelling_of(table))
+        keys.insert(0, ctx.key_of(table))
+        refs.insert(0, everything)
+    fields = _struct_fields(arrays, scope, ctx) if element is None else []
+    for field in fields:
+        # no name for the element: its fields are columns
+        names.append(field)
+        keys.append(ctx.column_key(field, False))
+        refs.append(everything)
+    unknown = Fields(everything) if element is not None else None if fields else Derived(everything)
+    return NamedRelation(
+        "" if element is None else ctx.key_of(identifier_of(element)), Relation(names, keys, refs, unknown=unknown)
+    )
+
+
+def _struct_fields(arrays: list[exp.Expr], scope: Scope, ctx: Context) -> list[str]:
+    found: list[str] = []
+    for array in arrays:
+        if isinstance(array, exp.Column) and isinstance(array.args["this"], exp.Identifier):
+            key = ctx.key_of(array.args["this"])
+            for relation in scope.relations:
+                found += relation.struct_fields(key, ctx.dialect.parser)
+    return found
+
+
+def resolve_table_function(function: exp.Expr, scope: Scope, ctx: Context, alias: exp.Expr | None) -> Relation:
+    """A function that returns rows: its columns come from its arguments."""
+    file = _file_of(function)
+    if file is not None:
+        return ctx.read_table([NamePart(file, True)], function)
+    refs = refs_of(function, scope, ctx)
+    if isinstance(function, exp.Explode) and ctx.dialect.name == "snowflake":
+        return Relation(
+            list(_FLATTEN),
+            [ctx.column_key(name, False) for name in _FLATTEN],
+            [refs if name in _FLATTEN_FROM_DATA else NO_REFS for name in _FLATTEN],
+        )
+    columns = (alias.args.get("columns") or []) if isinstance(alias, exp.TableAlias) else []
+    if columns:
+        positions = isinstance(function, exp.Posexplode | exp.PosexplodeOuter)
+        names = [ctx.spelling_of(identifier_of(column)) for column in columns]
+        keys = [ctx.key_of(identifier_of(column)) for column in columns]
+        return Relation(names, keys, [NO_REFS if positions and place == 0 else refs for place in range(len(names))])
+    names = _declared_columns(function)
+    if not names and isinstance(function, exp.Posexplode | exp.PosexplodeOuter):
+        names = ["pos", "col"]
+        return Relation(names, names, [NO_REFS, refs])
+    if not names and isinstance(function, exp.Explode | exp.ExplodeOuter):
+        names = ["col"] if ctx.dialect.lateral_alias or ctx.dialect.name == "hive" else []
+    if names:
+        return Relation(names, [ctx.column_key(name, False) for name in names], [refs] * len(names))
+    name = function_alias(function, ctx)
+    if isinstance(alias, exp.TableAlias) and alias.args.get("this") is not None:
+        name = ctx.spelling_of(alias.args["this"])
+    if isinstance(function, exp.GenerateSeries | exp.Explode):
+        return Relation([name], [ctx.column_key(name, False)], [refs])
+    return Relation([], [], [], unknown=Derived(refs))
+
+
+def function_alias(function: exp.Expr, ctx: Context) -> str:
+    """The name under which a function without an alias is read."""
+    name = function.args["this"] if isinstance(function, exp.Anonymous) else function.key
+    return ctx.column_key(str(name).lower(), False)
+
+
+def _declared_columns(function: exp.Expr) -> list[str]:
+    """The columns that a function itself declares: JSON_TABLE(... COLUMNS (...)), OPENJSON ... WITH (...)."""
+    kinds = (exp.JSONColumnDef, exp.OpenJSONColumnDef, exp.ColumnDef)
+    return [node.name for node in function.walk() if isinstance(node, kinds) and node.name]
+
+
+def _file_of(function: exp.Expr) -> str | None:
+    """The file that a function such as DuckDB's read_csv('x') reads: it counts as a table."""
+    if isinstance(function, exp.ReadCSV):
+        name = function.args.get("this")
+    elif isinstance(function, exp.ReadParquet) or (
+        isinstance(function, exp.Anonymous)
+        and str(function.this).lower().startswith(("read_", "parquet_scan", "iceberg_scan", "delta_scan"))
+    ):
+        name = next(iter(function.args.get("expressions") or []), None)
+    else:
+        return None
+    if isinstance(name, exp.Array):
+        name = next(iter(name.args.get("expressions") or []), None)
+    return str(name.this) if isinstance(name, exp.Literal) and name.is_string else None
