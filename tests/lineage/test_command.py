@@ -10,7 +10,7 @@ import pytest
 
 def run(*arguments: str, cwd: Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from lakebed.cli import main; main()", "lineage", *arguments]
-    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture

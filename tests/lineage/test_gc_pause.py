@@ -1,8 +1,8 @@
 """Full garbage collections wait for the end of an analysis, and the settings of the process are as they were."""
 
 import gc
-import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -58,18 +58,10 @@ def test_the_thresholds_are_as_they_were_after_an_error() -> None:
 
 def test_analyses_at_once_restore_when_the_last_one_ends() -> None:
     before = gc.get_threshold()
-    inside, leave = threading.Event(), threading.Event()
-
-    def analysis() -> None:
-        with defer_full_collections():
-            inside.set()
-            leave.wait(10)
-
-    other = threading.Thread(target=analysis)
-    with defer_full_collections():
-        other.start()
-        assert inside.wait(10)
-    assert gc.get_threshold()[2] > before[2]
-    leave.set()
-    other.join()
+    first, second = ExitStack(), ExitStack()
+    with second:
+        with first:
+            first.enter_context(defer_full_collections())
+            second.enter_context(defer_full_collections())
+        assert gc.get_threshold()[2] > before[2]
     assert gc.get_threshold() == before
