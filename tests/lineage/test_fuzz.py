@@ -6,7 +6,7 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.lineage.test_json_contract import VALIDATOR
+from tests.lineage.test_contract import VALIDATOR
 from tests.lineage.test_pairs import pairs
 from tests.support.call_counts import count_calls
 
