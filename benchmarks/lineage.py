@@ -163,7 +163,7 @@ def main() -> None:
     for name in ("tpcds", "tpch"):
         found = measure(name, arguments.repeat)
         for contender, command in peers.items():
-            # sqllineage takes hundreds of milliseconds for a statement: its noise needs no many runs
+            # sqllineage takes hundreds of milliseconds per statement: one run is enough
             times = peer(command, name, 1 if "sqllineage" in contender else arguments.repeat)
             if times is not None:
                 found[contender] = times

@@ -1,4 +1,4 @@
-"""Full garbage collections wait for the end of an analysis, and the settings of the process are as they were."""
+"""Full garbage collections wait for the end of an analysis; the settings of the process are restored."""
 
 import gc
 from collections.abc import Iterator

@@ -77,6 +77,6 @@ def test_a_manifest_that_is_not_compiled_is_refused(tmp_path: Path) -> None:
         list(dbt_scripts(manifest(tmp_path, {"model.p.a": model("a", None)})))
     with pytest.raises(ConfigError, match="manifest"):
         list(dbt_scripts(tmp_path / "nothing.json"))
-    circle = {"model.p.a": model("a", "select 1", "b"), "model.p.b": model("b", "select 1", "a")}
-    with pytest.raises(LineageError, match="circle"):
-        list(dbt_scripts(manifest(tmp_path, circle)))
+    cycle = {"model.p.a": model("a", "select 1", "b"), "model.p.b": model("b", "select 1", "a")}
+    with pytest.raises(LineageError, match="cycle"):
+        list(dbt_scripts(manifest(tmp_path, cycle)))

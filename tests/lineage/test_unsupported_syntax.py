@@ -1,4 +1,4 @@
-"""Statements whose lineage is not worked out say so: nothing is passed over in silence."""
+"""Statements that are not analysed are issues; statements without lineage are not."""
 
 import pytest
 
@@ -16,11 +16,11 @@ import lakebed
         ("postgres", "PREPARE q AS INSERT INTO a SELECT x FROM b"),
     ],
 )
-def test_what_is_not_followed_is_an_issue(dialect: str, sql: str) -> None:
+def test_what_is_not_analysed_is_an_issue(dialect: str, sql: str) -> None:
     result = lakebed.analyze(sql, dialect=dialect)
     assert [(issue.code, issue.severity) for issue in result.issues] == [("UNSUPPORTED_SYNTAX", "warning")]
 
 
 @pytest.mark.parametrize("sql", ["USE db", "SET x = 1", "CREATE INDEX i ON t (a)", "GRANT SELECT ON t TO u"])
-def test_what_has_no_lineage_is_none(sql: str) -> None:
+def test_a_statement_without_lineage_has_no_issue(sql: str) -> None:
     assert lakebed.analyze(sql, dialect="postgres").issues == ()

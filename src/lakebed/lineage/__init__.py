@@ -1,4 +1,4 @@
-"""SQL lineage that knows the schema and admits what it does not know."""
+"""Column lineage of SQL scripts, with the schema that is known and issues for what is not."""
 
 from lakebed.lineage.analyze import Analyzer, Script, analyze
 from lakebed.lineage.contract import AnalyzeResult, ColumnEdge, Issue, StatementLineage, TableEdge

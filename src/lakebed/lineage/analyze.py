@@ -86,21 +86,21 @@ class Analyzer:
                     ctx.span,
                 )
             )
-            self._statements.append(_empty("UNKNOWN", ctx))
+            self._statements.append(_without_lineage("UNKNOWN", ctx))
         except (AttributeError, IndexError, KeyError, TypeError) as error:
-            # sqlglot's trees carry no types: what it accepts of broken SQL can have any shape. Other statements must
-            # not be lost for it, and the reader must know that this one is.
+            # sqlglot's trees carry no types, and what it accepts of broken SQL can have any shape: this statement is an
+            # issue, and the others keep their lineage.
             ctx.issues.append(
                 Issue(
                     "UNSUPPORTED_SYNTAX",
                     "error",
-                    f"this statement has a form that is not understood ({type(error).__name__})",
+                    f"the form of this statement is not supported ({type(error).__name__})",
                     HINT_SYNTAX,
                     ctx.index,
                     ctx.span,
                 )
             )
-            self._statements.append(_empty("UNKNOWN", ctx))
+            self._statements.append(_without_lineage("UNKNOWN", ctx))
 
     def _unparsed(self, parsed: ParsedStatement, ctx: Context) -> None:
         problem = parsed.problem
@@ -114,10 +114,10 @@ class Analyzer:
                 problem.span if problem is not None else parsed.span,
             )
         )
-        self._statements.append(_empty("UNKNOWN", ctx))
+        self._statements.append(_without_lineage("UNKNOWN", ctx))
 
     def result(self) -> AnalyzeResult:
-        """What was found in all scripts so far."""
+        """The lineage and issues of all scripts so far."""
         return AnalyzeResult(
             statements=tuple(self._statements),
             issues=tuple(self._issues),
@@ -127,7 +127,7 @@ class Analyzer:
         )
 
 
-def _empty(kind: str, ctx: Context) -> StatementLineage:
+def _without_lineage(kind: str, ctx: Context) -> StatementLineage:
     return StatementLineage(ctx.index, kind, ctx.span, None, (), None, (), (), ())
 
 
@@ -139,7 +139,7 @@ def analyze(
     allow_implied: bool = True,
     merge_columns: bool = False,
 ) -> AnalyzeResult:
-    """The lineage of a script: which column of which statement comes from which, and what is not known about it.
+    """The lineage of a script: which column of which statement comes from which, and issues for what is not known.
 
     `schema` is the imported schema: a mapping as the contract describes it, its JSON text, or a path to it. Nothing in
     the SQL raises: what cannot be parsed or resolved is an issue of the result.

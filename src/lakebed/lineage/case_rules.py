@@ -1,10 +1,11 @@
-"""How names compare: one key per name, equal exactly when the dialect says that two spellings mean the same thing."""
+"""Case rules of names: two spellings mean the same name under a dialect exactly if their keys are equal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from lakebed.lineage.dialects import Case, Dialect
 
+# A name's text and whether it was quoted -> its key, or the spelling that is shown.
 CaseFold = Callable[[str, bool], str]
 
 
@@ -25,7 +26,7 @@ def _exact(text: str, quoted: bool) -> str:
 
 
 _KEY_FOLDS: dict[Case, CaseFold] = {"insensitive": _insensitive, "lower": _lower, "upper": _upper, "exact": _exact}
-# What a name is shown as: folding dialects store the folded spelling, the others keep what was written.
+# How a name is shown: folding dialects store the folded spelling, the others keep what was written.
 _SPELLING_FOLDS: dict[Case, CaseFold] = {"insensitive": _exact, "lower": _lower, "upper": _upper, "exact": _exact}
 
 
@@ -37,12 +38,12 @@ class NameRules:
     column_key: CaseFold
     table_spelling: CaseFold
     column_spelling: CaseFold
-    # whether an unquoted column name is another name than the same text in quotes
+    # whether quotes can make another name of the same text
     folds: bool
 
 
 def name_rules(dialect: Dialect, case_sensitivity: str | None = None) -> NameRules:
-    """The rules of a dialect; `exact`, `lower`, `upper` or `insensitive` overrule them, `dialect` does not."""
+    """The rules of a dialect, unless the request's `caseSensitivity` is `exact`, `lower`, `upper` or `insensitive`."""
     tables, columns = dialect.tables, dialect.columns
     if case_sensitivity == "exact":
         tables = columns = "exact"

@@ -1,4 +1,4 @@
-"""The schema that an analysis knows: imported from the user, implied by DDL, and the hybrid of both.
+"""The schema of an analysis: imported by the user, implied by DDL, and the hybrid of both.
 
 Imported wins at table level: where it defines a table, what the script declares for the same table is compared and
 contradictions are reported, but not used. With `merge_columns` the columns that only the script declares are added.
@@ -54,9 +54,9 @@ class Catalog:
         self.updated_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._imported: dict[TableKey, CatalogTable] = {}
         self._implied: dict[TableKey, CatalogTable] = {}
-        # how a table that nobody declared was spelled first, so that one table has one name in a result
+        # first spelling of each table that is not declared, so that one table has one name in a result
         self._spelled: dict[TableKey, str] = {}
-        # last part of a name -> a table that has it: what an unknown name may have meant
+        # last part of a name -> a table that has it, for hints
         self._by_last: dict[str, str] = {}
         for table in imported_tables(request):
             self._import(table)
@@ -80,7 +80,7 @@ class Catalog:
                 raise LineageError(f"schema.searchPath holds {hint!r}", remedy='Give [{"schema": "app"}, ...].')
 
     def _candidates(self, key: TableKey) -> Iterator[TableKey]:
-        """Where a name as written may lie, best place first."""
+        """The full names that a name as written may stand for, best first."""
         fold = self.rules.table_key
         catalog = (fold(self.default_catalog, False),) if self.default_catalog else ()
         schema = (fold(self.default_schema, False),) if self.default_schema else ()
@@ -110,7 +110,7 @@ class Catalog:
                 yield key[2:]
 
     def spelled(self, parts: Sequence[NamePart]) -> tuple[str, ...]:
-        """The parts of a name that no table bears: as written or folded, completed by the defaults."""
+        """The parts of a name that is not in the catalog: as written or folded, completed by the defaults."""
         spelling = self.rules.table_spelling
         shown = tuple([spelling(part.text, part.quoted) for part in parts])
         if len(shown) == 1 and self.default_schema and not shown[0].startswith("#"):
@@ -122,7 +122,7 @@ class Catalog:
         return shown
 
     def name_of(self, parts: Sequence[NamePart]) -> str:
-        """The dotted name of a table that nothing declares."""
+        """The dotted name of a table that is not in the catalog."""
         key = self.key(parts)
         name = self._spelled.get(key)
         if name is None:
@@ -130,11 +130,11 @@ class Catalog:
         return name
 
     def similar(self, parts: Sequence[NamePart]) -> str | None:
-        """A declared table whose last part is the same: what the writer may have meant."""
+        """A table of the catalog with the same last part, for the hint of an unknown table."""
         return self._by_last.get(self.key(parts)[-1]) if parts else None
 
     def find(self, parts: Sequence[NamePart]) -> CatalogTable | None:
-        """The table that a name means here, imported before implied."""
+        """The table of this name, imported before implied."""
         key = self.key(parts)
         if not key:
             return None
@@ -143,7 +143,7 @@ class Catalog:
             return imported.get(key) or implied.get(key)
         temporary = implied.get(key)
         if temporary is not None and temporary.temporary and key not in imported:
-            # a temporary table hides those of any schema
+            # a temporary table hides tables of the same name in every schema
             return temporary
         for candidate in self._candidates(key):
             table = imported.get(candidate) or implied.get(candidate)
@@ -179,7 +179,7 @@ class Catalog:
         temporary: bool = False,
         complete: bool = True,
     ) -> SchemaMismatch | None:
-        """What DDL says about a table; an answer says how it contradicts the imported one."""
+        """Adds a table that DDL declares; returns how it contradicts the imported table of that name, if it does."""
         if not self.allow_implied or not parts:
             return None
         imported = self._find_imported(parts)
@@ -244,7 +244,7 @@ class Catalog:
                 self._imported[key] = new
 
     def alter(self, parts: Sequence[NamePart], columns: Sequence[CatalogColumn]) -> SchemaMismatch | None:
-        """New columns of a table that exists; on an imported table they are only compared."""
+        """Replaces the columns of an implied table; those of an imported table are only compared."""
         if not self.allow_implied:
             return None
         table = self.find(parts)
@@ -259,19 +259,19 @@ class Catalog:
         return tuple(self.rules.table_key(part, True) for part in table.parts)
 
     def drop(self, parts: Sequence[NamePart]) -> None:
-        """Forgets an implied table; imported ones stay, because the user said that they exist."""
+        """Removes an implied table; imported ones stay, because the user imported them."""
         table = self.find(parts)
         if table is not None and table.origin == "implied":
             del self._implied[self._implied_key(table)]
 
     def drop_schema(self, parts: Sequence[NamePart]) -> None:
-        """Forgets the implied tables of a schema."""
+        """Removes the implied tables of a schema."""
         prefix = self.key(parts)
         for key in [key for key in self._implied if key[:-1][-len(prefix) :] == prefix]:
             del self._implied[key]
 
     def rename(self, parts: Sequence[NamePart], new: Sequence[NamePart], statement_index: int) -> None:
-        """Gives a table a new name; the imported one keeps its old name too."""
+        """Gives a table a new name; an imported table keeps its old name too."""
         table = self.find(parts)
         if table is None or not new or not self.allow_implied:
             return

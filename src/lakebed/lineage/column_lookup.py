@@ -15,7 +15,7 @@ Identifier = exp.Identifier
 
 
 def column_refs(node: exp.Expr, scope: Scope, ctx: Context) -> Refs:
-    """The sources of a column as it is written in an expression."""
+    """The sources of a column that an expression names."""
     args = node.args
     identifier = args["this"]
     table = args.get("table")
@@ -148,15 +148,15 @@ def _qualified(node: exp.Expr, identifier: exp.Expr, table: exp.Expr, scope: Sco
             if relation is not None:
                 return _of_relation(relation, identifier, (), ctx)
             level = level.parent
-        return _field(node, [table, identifier], scope, ctx)
+        return _dotted(node, [table, identifier], scope, ctx)
     parts = [
         part for part in (args.get("catalog"), db, table, identifier) if part is not None and part.args.get("this")
     ]
-    return _field(node, parts, scope, ctx)
+    return _dotted(node, parts, scope, ctx)
 
 
-def _field(node: exp.Expr, parts: list[exp.Expr], scope: Scope, ctx: Context) -> Refs:
-    """A dotted name of which it is not clear where the table ends, the column begins and the field lies."""
+def _dotted(node: exp.Expr, parts: list[exp.Expr], scope: Scope, ctx: Context) -> Refs:
+    """A dotted name that may be table.column, column.field, or both at once."""
     keys = [ctx.key_of(part) for part in parts]
     table_keys = tuple(
         ctx.catalog.rules.table_key(part.args["this"], part.args.get("quoted") is True) for part in parts

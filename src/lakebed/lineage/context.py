@@ -104,13 +104,13 @@ class Context:
     # -- names
 
     def key_of(self, identifier: exp.Expr) -> str:
-        """What a name compares by; a node in a name's place that is none counts by its text."""
+        """The key by which a name compares; a node that is no identifier counts by its text."""
         args = identifier.args
         text = args.get("this")
         return self.column_key(text if type(text) is str else identifier.name, args.get("quoted") is True)
 
     def spelling_of(self, identifier: exp.Expr) -> str:
-        """What a name is shown as."""
+        """The spelling in which a name is shown."""
         args = identifier.args
         text = args.get("this")
         return self.column_spelling(text if type(text) is str else identifier.name, args.get("quoted") is True)

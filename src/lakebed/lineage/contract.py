@@ -20,12 +20,12 @@ Origin = Literal["imported", "implied"]
 ResolutionSource = Literal["imported", "implied", "unknown"]
 StarExpansion = Literal["full", "partial", "none"]
 
-# Roles whose edges end in a column; the others say what decides about rows.
+# Roles whose edges end in a column; edges of the others end in a table, whose rows they decide.
 VALUE_ROLES = frozenset({"value", "conditional", "window"})
 
 
 class Span(NamedTuple):
-    """Characters of the analysed text, from `start` up to and without `end`."""
+    """Characters of the analysed text; `end` is exclusive."""
 
     start: int
     end: int
@@ -57,7 +57,7 @@ class ColumnEdge(NamedTuple):
 
 
 class TableEdge(NamedTuple):
-    """A table that a statement reads, and what it reads it for."""
+    """A table that a statement reads, and the table that it writes."""
 
     source: str
     target: str | None
@@ -68,7 +68,7 @@ class TableEdge(NamedTuple):
 
 
 class TableUse(NamedTuple):
-    """A table that a statement touches, and where its columns were known from."""
+    """A table that a statement reads or writes, and where its columns are known from."""
 
     name: str
     kind: str
@@ -77,7 +77,7 @@ class TableUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """Something that is not known, not understood or contradictory, with what would help."""
+    """Something that is unknown, unsupported or contradictory, with a hint at what would help."""
 
     code: str
     severity: Severity
@@ -169,7 +169,7 @@ class StatementLineage:
 
     @cached_property
     def graph(self) -> NodesAndEdges:
-        from lakebed.lineage.json_graph import statement_graph  # drawn on demand: most callers never look at it
+        from lakebed.lineage.json_graph import statement_graph  # built on first use: most callers never need it
 
         return statement_graph(self)
 
@@ -277,12 +277,12 @@ class Summary:
 
 @dataclass(frozen=True)
 class AnalyzeResult:
-    """What `analyze` answers: statements in order, issues, and the schema that was used."""
+    """The result of `analyze`: statements in order, issues, and the schema that was used."""
 
     statements: tuple[StatementLineage, ...]
     issues: tuple[Issue, ...]
     dialect: str
-    # the catalog's tables at the end; turned into `resolved_schema` when somebody looks
+    # the catalog's tables at the end; `resolved_schema` is built from them on first use
     catalog_tables: "tuple[CatalogTable, ...]" = field(repr=False)
     updated_at: str
 

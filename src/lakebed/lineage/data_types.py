@@ -1,4 +1,4 @@
-"""Whether two type names mean the same type under a dialect: `int` and `INTEGER` do, `int` and `text` do not."""
+"""Names of data types under a dialect: which mean the same type, and which fields a struct has."""
 
 from functools import lru_cache
 
@@ -9,7 +9,7 @@ from lakebed.lineage.dialects import Dialect
 
 
 def same_type(one: str | None, other: str | None, dialect: Dialect) -> bool:
-    """True also where one of them is not known: what is not said cannot contradict."""
+    """Whether two names mean the same type, as `int` and `INTEGER` do; an unknown type contradicts nothing."""
     if not one or not other:
         return True
     return one.lower() == other.lower() or _canonical(one, dialect.parser) == _canonical(other, dialect.parser)

@@ -1,7 +1,6 @@
-"""What differs between dialects beyond syntax: how names compare, what aliases reach, how unnamed outputs are called.
+"""What differs between dialects beyond syntax: how names compare, where aliases are seen, how outputs are named.
 
-sqlglot knows each dialect's syntax. What is here decides meaning, as facts in a table, so that no rule asks
-`if dialect == ...`.
+sqlglot knows each dialect's syntax. The facts here decide about meaning.
 """
 
 from dataclasses import dataclass, replace
@@ -27,16 +26,16 @@ class Dialect:
     recursive_without_keyword: bool = False
     # `SELECT *` over USING puts the merged columns first; the others leave them where the left table has them
     using_first: bool = True
-    # columns of the same name in a derived table are told apart as a, a_1; elsewhere they are ambiguous
+    # columns of the same name in a derived table become a, a_1; elsewhere they are ambiguous
     numbers_duplicates: bool = False
     # UNPIVOT lists the name column before the value columns
     unpivot_name_first: bool = True
     # the names that columns of VALUES have without an alias: prefix and first number
     values_names: tuple[str, int] = ("col", 1)
-    # how `SELECT a + 1` is called; see naming.py
+    # the name of `SELECT a + 1`; see output_names.py
     unnamed: Literal["text", "postgres", "ordinal", "none"] = "text"
     ordinal_prefix: str = "_col"
-    # words that look like columns and come from the engine
+    # names that the engine knows in every table
     pseudo_columns: frozenset[str] = frozenset()
     # `a.b` may be a field of a struct column `a`
     structs: bool = True

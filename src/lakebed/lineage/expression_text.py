@@ -1,6 +1,7 @@
-"""Expressions as Spark and DuckDB write them into the names of output columns: every operation in brackets.
+"""The text of expressions as Spark and DuckDB write it into the names of output columns.
 
-Spark leaves out qualifiers, quotes and casts; DuckDB keeps them. What has no rule is written as sqlglot writes it.
+Both put every operation in parentheses. Spark leaves out qualifiers, quotes and casts; DuckDB keeps them. Expressions
+without a rule here have sqlglot's text.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ _RANKING = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.PercentRank, 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How one engine writes."""
+    """How one engine writes expressions."""
 
     dialect: str
     spark: bool
@@ -45,7 +46,7 @@ def expression_text(node: exp.Expr, style: Style) -> str:
         return "count(1)" if style.spark else "count_star()"
     if style.spark:
         return _spark(node, style)
-    return _function(node, style) if isinstance(node, exp.Func) and _plain(node) else _sql(node, style)
+    return _function(node, style) if isinstance(node, exp.Func) and _is_plain_call(node) else _sql(node, style)
 
 
 def _spark(node: exp.Expr, style: Style) -> str:
@@ -92,7 +93,7 @@ def _spark(node: exp.Expr, style: Style) -> str:
         return "current_date()" if kind is exp.CurrentDate else "current_timestamp()"
     if kind is exp.Distinct:
         return "DISTINCT " + ", ".join(expression_text(value, style) for value in args.get("expressions") or [])
-    return _function(node, style) if isinstance(node, exp.Func) and _plain(node) else _sql(node, style)
+    return _function(node, style) if isinstance(node, exp.Func) and _is_plain_call(node) else _sql(node, style)
 
 
 def _case(node: exp.Expr, style: Style) -> str:
@@ -130,8 +131,8 @@ def _window(node: exp.Expr, style: Style) -> str:
     return f"{expression_text(args['this'], style)} OVER ({' '.join(inside)})"
 
 
-def _plain(node: exp.Expr) -> bool:
-    """A call whose arguments are expressions, and nothing but expressions."""
+def _is_plain_call(node: exp.Expr) -> bool:
+    """Whether a function is written as its name and its arguments, all of them expressions."""
     return all(
         value is None or (isinstance(value, exp.Expr | list | bool) and not isinstance(value, exp.Var | exp.DataType))
         for value in node.args.values()

@@ -1,8 +1,8 @@
-"""Python's garbage collector during an analysis: the young generations as always, full collections afterwards.
+"""Pauses full garbage collections during an analysis; the young generations are collected as always.
 
 An analysis only adds results, which hold no cycles, and syntax trees, which do and die young. A full collection in the
 middle walks all that was found so far and frees next to nothing, and their number grows with the script: a fifth of
-the time of ten thousand statements went there, and longer scripts paid more per statement.
+the time of ten thousand statements was spent there, and longer scripts spent more per statement.
 """
 
 import gc
@@ -10,8 +10,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Collections of the middle generation before a full one; no script gets there.
-_NEVER = 1_000_000
+# Collections of the middle generation before a full one; no script reaches it.
+_PAUSED = 1_000_000
 
 _lock = threading.Lock()
 _analyses = 0
@@ -26,7 +26,7 @@ def defer_full_collections() -> Iterator[None]:
         _analyses += 1
         if _analyses == 1:
             _before = gc.get_threshold()
-            gc.set_threshold(_before[0], _before[1], _NEVER)
+            gc.set_threshold(_before[0], _before[1], _PAUSED)
     try:
         yield
     finally:

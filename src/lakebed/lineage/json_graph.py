@@ -1,26 +1,26 @@
-"""Statements as nodes and edges, the form that graph views draw."""
+"""The `nodes` and `edges` of the JSON contract."""
 
 from collections.abc import Sequence
 
 from lakebed.lineage.contract import Edge, Node, NodesAndEdges, ResolutionSource, StatementLineage
 
-_RANK = {"imported": 2, "implied": 1, "unknown": 0}
+_RESOLUTION_RANK = {"imported": 2, "implied": 1, "unknown": 0}
 
 
 def statement_graph(statement: StatementLineage) -> NodesAndEdges:
-    """The graph of one statement; what a query returns is a node of its own."""
+    """The graph of one statement; the result of a query is a node of its own."""
     return global_graph([statement])
 
 
 def global_graph(statements: Sequence[StatementLineage]) -> NodesAndEdges:
     """The graph over all statements: one node per table and column, one edge per flow."""
-    builder = _Builder()
+    builder = _GraphBuilder()
     for statement in statements:
         builder.add(statement)
     return NodesAndEdges(tuple(builder.nodes.values()), tuple(builder.edges.values()))
 
 
-class _Builder:
+class _GraphBuilder:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.edges: dict[str, Edge] = {}
@@ -59,7 +59,9 @@ class _Builder:
         known = self.nodes.get(key)
         if known is None:
             self.nodes[key] = Node(key, kind, name, resolution)
-        elif resolution is not None and _RANK[resolution] > _RANK.get(known.resolution_source or "", -1):
+        elif resolution is not None and _RESOLUTION_RANK[resolution] > _RESOLUTION_RANK.get(
+            known.resolution_source or "", -1
+        ):
             self.nodes[key] = Node(key, kind if kind != "table" else known.node_type, name, resolution)
         return key
 

@@ -1,7 +1,7 @@
-"""What an output column without an alias is called; each dialect has its own habit.
+"""Names of output columns without an alias.
 
-Names of columns are exact everywhere. Names of expressions follow the engine where its rule is simple (PostgreSQL,
-BigQuery, Trino, Hive), and are the expression's text elsewhere.
+A column keeps its name in every dialect. An expression is named by the engine's rule where that is simple (PostgreSQL,
+BigQuery, Trino, Hive), and by its text elsewhere.
 """
 
 from sqlglot import exp
@@ -37,7 +37,7 @@ def output_name(node: exp.Expr, position: int, ctx: Context) -> str:
         return ""
     if style == "postgres":
         return _postgres_name(node, ctx)
-    return _text(node, position, ctx)
+    return _text_name(node, position, ctx)
 
 
 def _column_name(node: exp.Expr, ctx: Context) -> str | None:
@@ -78,12 +78,12 @@ def _postgres_name(node: exp.Expr, ctx: Context) -> str:
     return "?column?"
 
 
-def _text(node: exp.Expr, position: int, ctx: Context) -> str:
+def _text_name(node: exp.Expr, position: int, ctx: Context) -> str:
     style = _STYLES.get(ctx.dialect.name)
     try:
         if style is not None:
             return expression_text(node, style)
         return str(node.sql(ctx.dialect.parser or None, normalize_functions="lower", comments=False))
     except RecursionError:
-        # a sum of thousands of terms without an alias has a name that nobody will write
+        # a sum of thousands of terms: no query will use its text as a name
         return f"_c{position}"

@@ -1,8 +1,7 @@
-"""A script as statements: split on its tokens, each parsed on its own, so that a bad one never loses the others.
+"""Splits a script into statements and parses each on its own, so that a bad one does not lose the others.
 
-sqlglot's compiled tokenizer and parser do the work. Three things are added: recovery where text cannot even be split
-into tokens, limits that keep its backtracking parser from running away, and token rewrites for syntax that it leaves
-as text (MySQL's REPLACE INTO).
+sqlglot's compiled tokenizer and parser do the work. Three things are added: recovery where text cannot be split into
+tokens, limits for its backtracking parser, and token rewrites for syntax that it leaves as text (MySQL's REPLACE INTO).
 """
 
 import logging
@@ -20,13 +19,13 @@ from sqlglot.tokens import Tokenizer
 from lakebed.lineage.contract import Span
 from lakebed.lineage.dialects import Dialect
 
-# Nesting beyond this is not written by people, and the parser's recursion must end somewhere.
+# Deeper than people write, and not too deep for the parser's recursion.
 MAX_NESTING = 120
 # Nodes that the parser may make per token, discarded attempts included; a normal statement needs two or three.
 NODES_PER_TOKEN = 60
 
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
-# `array<array<...`: each level costs the parser another look at all that follows
+# `array<array<...`: at each level the parser reads all that follows once more
 _TYPE_OPENERS = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 MAX_TYPE_NESTING = 30
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
@@ -37,7 +36,7 @@ _STATEMENT_WORDS = frozenset(
     {"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "WITH", "TRUNCATE"}
 )
 
-# Where a statement of a script that has lost its tokens begins again.
+# Quoted text, comments and ends of statements, for scripts that cannot be split into tokens.
 _QUOTED_OR_END = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|;", re.DOTALL)
 
 
@@ -51,7 +50,7 @@ class ParseProblem:
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """One statement: its tree, or the problem that there is none."""
+    """One statement: its tree, or the problem why there is none."""
 
     tree: exp.Expr | None
     span: Span
@@ -61,7 +60,7 @@ class ParsedStatement:
 
 
 class _DropAll(logging.Filter):
-    """Keeps sqlglot's warning about unsupported syntax off the user's terminal: ours is an issue with a position."""
+    """Drops sqlglot's warnings about unsupported syntax: the result has issues with positions instead."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return False
@@ -79,7 +78,7 @@ class ScriptParser:
         self._parser: Parser = self._dialect.parser(error_level=ErrorLevel.IMMEDIATE)
 
     def statements(self, sql: str) -> Iterator[ParsedStatement]:
-        """Every statement in order; comments and empty statements are none."""
+        """Every statement in order, without comments and empty statements."""
         logger = logging.getLogger("sqlglot")
         for text, offset, tokens in self._pieces(sql):
             if isinstance(tokens, ParseProblem):
@@ -94,7 +93,7 @@ class ScriptParser:
                 yield parsed
 
     def _pieces(self, sql: str) -> Iterator[tuple[str, int, list[Token] | ParseProblem]]:
-        """The script's tokens; where it has none as a whole, those of each statement that has."""
+        """The tokens of the script; where it cannot be split as a whole, those of each statement, or its problem."""
         try:
             yield sql, 0, self._tokenizer.tokenize(sql)
             return
@@ -109,13 +108,13 @@ class ScriptParser:
                 yield (
                     text,
                     start,
-                    ParseProblem(f"the text cannot be split into words: {_first_line(error)}", Span(first, end)),
+                    ParseProblem(f"the text cannot be split into tokens: {_first_line(error)}", Span(first, end)),
                 )
 
     def _parse(self, tokens: list[Token], sql: str, offset: int) -> ParsedStatement:
         span = Span(tokens[0].start + offset, tokens[-1].end + 1 + offset)
         if tokens[0].text.upper() == "REPLACE" and len(tokens) == 2:
-            # MySQL's REPLACE INTO is an INSERT in all that lineage is about; sqlglot keeps it as text
+            # for lineage MySQL's REPLACE INTO is an INSERT; sqlglot keeps it as text
             rest = tokens[1].text
             offset += sql.index(rest, tokens[0].end) - len("INSERT ")
             sql = f"INSERT {rest}"
@@ -134,7 +133,7 @@ class ScriptParser:
         except RecursionError:
             return ParsedStatement(None, span, offset, ParseProblem("the statement is nested too deeply", span))
         except (SqlglotError, ValueError, TypeError, AttributeError, IndexError, KeyError) as error:
-            # sqlglot's parser meets text that its authors did not foresee; that must not lose the other statements
+            # errors of sqlglot's parser that are not its own: the other statements must not be lost
             return ParsedStatement(None, span, offset, ParseProblem(f"the parser failed: {_first_line(error)}", span))
         tree = next((tree for tree in trees if tree is not None), None)
         return ParsedStatement(tree, span, offset)
@@ -157,7 +156,7 @@ def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _rewrite(tokens: list[Token]) -> list[Token]:
-    """The tokens without what the parser does not know and lineage does not need."""
+    """The tokens without clauses that the parser does not know and lineage does not need."""
     # BEGIN before the first statement of a block
     if len(tokens) > 1 and tokens[0].token_type is TokenType.BEGIN and tokens[1].text.upper() in _STATEMENT_WORDS:
         return tokens[1:]
@@ -200,7 +199,7 @@ def _too_deep(tokens: Sequence[Token]) -> Token | None:
 
 
 def _rough_statements(sql: str) -> Iterator[tuple[int, int]]:
-    """Ends of statements without a tokenizer: semicolons outside of quotes and comments that are closed."""
+    """Start and end of each statement, found without a tokenizer: semicolons outside of closed quotes and comments."""
     start = 0
     position = 0
     while match := _QUOTED_OR_END.search(sql, position):
@@ -216,7 +215,7 @@ def _problem(error: ParseError, tokens: Sequence[Token], sql: str, offset: int, 
     details = error.errors[0] if error.errors else {}
     description = _TOKEN_REPR.sub(r"\1", str(details.get("description") or _first_line(error)))
     line, column = details.get("line"), details.get("col")
-    # sqlglot says line and column of the last character; the token that has them knows its characters
+    # sqlglot gives line and column of the token's last character
     for token in tokens:
         if token.line == line and token.col == column:
             return ParseProblem(description, Span(token.start + offset, token.end + 1 + offset))

@@ -11,7 +11,7 @@ from lakebed.lineage.stars import Expansion, OutputColumn, expand
 
 
 def apply_pivot(relation: Relation, pivot: exp.Expr, alias: str, scope: Scope, ctx: Context) -> Relation:
-    """A relation after `PIVOT (...)` or `UNPIVOT (...)` behind it in FROM."""
+    """The columns of a relation after the `PIVOT (...)` or `UNPIVOT (...)` that follows it in FROM."""
     inner = _scope_of(relation, alias, scope)
     if pivot.args.get("unpivot"):
         return _unpivot(relation, pivot, inner, ctx)

@@ -1,4 +1,4 @@
-"""Queries: SELECT, set operations, WITH. One pass over the tree; nothing is copied, rewritten or qualified first."""
+"""Queries: SELECT, set operations, WITH. One pass over the tree; nothing is copied or rewritten first."""
 
 from sqlglot import exp
 
@@ -19,7 +19,7 @@ _CHECKED = ("group", "order", "sort", "cluster", "distribute", "limit", "offset"
 
 
 def resolve_query(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> Relation:
-    """The columns that a query gives, with their sources."""
+    """The output columns of a query, with their sources."""
     kind = type(node)
     if kind is exp.Select:
         return _select(node, env, parent, ctx)
@@ -35,7 +35,7 @@ def resolve_query(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) 
     if kind is exp.Table or kind is exp.Paren:
         scope = Scope(parent, env)
         add_from(node if kind is exp.Table else node.args["this"], scope, ctx)
-        return _everything(scope, ctx, node)
+        return _all_columns(scope, ctx, node)
     if isinstance(node, exp.DML):
         return _returning(node, env, ctx)
     ctx.issue(
@@ -48,7 +48,7 @@ def resolve_query(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) 
     return Relation([], [], [], unknown=Derived(NO_REFS))
 
 
-def _everything(scope: Scope, ctx: Context, node: exp.Expr) -> Relation:
+def _all_columns(scope: Scope, ctx: Context, node: exp.Expr) -> Relation:
     return expand(exp.Star(), None, scope, ctx, node).relation()
 
 
@@ -58,7 +58,7 @@ def _subquery(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> R
     if node.args.get("joins") or isinstance(inner, exp.Table):
         scope = Scope(parent, env)
         add_from(node, scope, ctx)
-        relation = _everything(scope, ctx, node)
+        relation = _all_columns(scope, ctx, node)
     else:
         relation = resolve_query(inner, env, parent, ctx)
     if defined:
@@ -115,7 +115,7 @@ def _select(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context, source
 
 
 def _clauses(args: dict[str, exp.Expr], scope: Scope, relation: Relation, ctx: Context) -> None:
-    """What decides about rows and groups; aliases are seen where the dialect lets them be seen."""
+    """Clauses that decide about rows and groups; they see aliases where the dialect allows it."""
     aliases = scope.aliases
     visible = dict(zip(relation.keys, relation.refs, strict=True)) if args.get("having") or args.get("qualify") else {}
     scope.aliases = (aliases or visible) if ctx.dialect.alias_in_where else None
@@ -261,7 +261,7 @@ def _stack(stack: exp.Expr, names: list[exp.Expr], scope: Scope, ctx: Context) -
 
 
 def _inline(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
-    """inline(array of structs): one column for each field, which only the column's type can tell."""
+    """inline(array of structs): one column for each field that the column's type lists."""
     own = refs_of(node, scope, ctx)
     argument = node.args["this"]
     if isinstance(argument, exp.Column) and isinstance(argument.args["this"], exp.Identifier):
@@ -275,7 +275,7 @@ def _inline(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
         "APPROXIMATE_LINEAGE",
         "warning",
         "inline",
-        "the fields that inline() gives are not known",
+        "the fields that inline() returns are not known",
         HINT_STRUCT,
         node,
     )

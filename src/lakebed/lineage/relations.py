@@ -86,14 +86,14 @@ class Derived(Unknown):
 
 
 class Fields(Derived):
-    """Fields of the structs that UNNEST gives: `u.city`."""
+    """Fields of the structs that UNNEST returns: `u.city`."""
 
     __slots__ = ()
     fields = True
 
 
 class OneOf(Unknown):
-    """Columns of a join whose sides are not known: a name comes from one of them, but not known from which."""
+    """Columns of a join whose sides are not known: a name comes from one side, and it is not known from which."""
 
     __slots__ = ("parts",)
 
@@ -111,7 +111,7 @@ class OneOf(Unknown):
 
 
 class AllOf(Unknown):
-    """Columns of a set operation: values come from every branch; by position, so later branches are a guess by name."""
+    """Columns of a set operation: branches match by position, so a lookup by name in a later branch is approximate."""
 
     __slots__ = ("first", "rest")
 
@@ -135,7 +135,7 @@ def one_of(unknowns: Sequence[Unknown]) -> Unknown | None:
 
 
 class Without(Unknown):
-    """What a star with EXCEPT lets through."""
+    """All columns but the hidden ones, as after a star with EXCEPT."""
 
     __slots__ = ("base", "hidden")
 

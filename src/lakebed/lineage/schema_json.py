@@ -1,4 +1,4 @@
-"""The imported schema of a request, read with care: it is written by hand as often as by a program."""
+"""The imported schema as JSON, checked: it is written by hand as often as by a program."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from lakebed.errors import LineageError
 
 
 class ImportedTable(NamedTuple):
-    """A table of the request; its columns are read when they are asked for."""
+    """A table of the imported schema; its columns are checked when they are read."""
 
     parts: tuple[str, ...]
     columns: list[object] | tuple[object, ...]
@@ -32,9 +32,9 @@ class ImportedTable(NamedTuple):
             )
 
 
-def imported_tables(request: Mapping[str, object]) -> Iterator[ImportedTable]:
-    """The tables of a request's schema, each checked for its shape."""
-    tables = request.get("tables") or []
+def imported_tables(schema: Mapping[str, object]) -> Iterator[ImportedTable]:
+    """The tables of the imported schema, each checked for its shape."""
+    tables = schema.get("tables") or []
     if not isinstance(tables, list | tuple):
         raise LineageError("schema.tables is not a list", remedy='Give [{"name": "t", "columns": [...]}, ...].')
     for number, table in enumerate(tables):
@@ -52,7 +52,7 @@ def imported_tables(request: Mapping[str, object]) -> Iterator[ImportedTable]:
 
 
 def text(mapping: Mapping[str, object], name: str) -> str | None:
-    """A text of the request, or None where it is not given."""
+    """A text of the imported schema, or None where it is not given."""
     value = mapping.get(name)
     if value is None or value == "":
         return None

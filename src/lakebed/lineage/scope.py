@@ -58,7 +58,7 @@ class Scope:
         self.names.setdefault(source.alias, source.relation)
 
     def remove_last(self) -> None:
-        """Takes the last source away again: the right side of a semi join is seen by its condition only."""
+        """Removes the last source: only the condition of a semi join sees its right side."""
         source = self.sources.pop()
         self.relations.pop()
         if self.names.get(source.alias) is source.relation:

@@ -7,7 +7,7 @@ from lakebed.lineage.relations import AllOf, Refs, Relation, Unknown, mark_appro
 
 
 def branches(node: exp.Expr) -> list[exp.Expr]:
-    """The operands from left to right; sqlglot nests them to the left, thousands deep if need be."""
+    """The operands from left to right; sqlglot nests them to the left, possibly thousands deep."""
     found: list[exp.Expr] = []
     current: exp.Expr = node
     while isinstance(current, exp.SetOperation) and (current is node or not current.args.get("with_")):
@@ -19,7 +19,7 @@ def branches(node: exp.Expr) -> list[exp.Expr]:
 
 
 def combine(relations: list[Relation], node: exp.Expr, ctx: Context) -> Relation:
-    """By position, with the names of the first."""
+    """Combines branches by position, with the names of the first."""
     first = relations[0]
     if len(relations) == 1:
         return first
@@ -57,6 +57,7 @@ def combine(relations: list[Relation], node: exp.Expr, ctx: Context) -> Relation
 
 
 def combine_by_name(relations: list[Relation]) -> Relation:
+    """Combines branches by the names of their columns (UNION BY NAME)."""
     names: dict[str, str] = {}
     refs: dict[str, list[Refs]] = {}
     for relation in relations:

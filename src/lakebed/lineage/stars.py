@@ -41,7 +41,7 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
     relations = _relations(qualifier, scope, ctx, node)
     if relations is None:
         return _struct_star(qualifier, scope, ctx, node)
-    items = _of_scope(scope) if qualifier is None else _of_relation(relations[0])
+    items = _scope_columns(scope) if qualifier is None else _relation_columns(relations[0])
     unknown = one_of([relation.open for relation in relations if relation.open is not None])
     if unknown is not None:
         if ctx.stars_matter:
@@ -55,7 +55,7 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
             OutputColumn(item.name, item.key, tuple([(t, c, p, r, a or t in doubted) for t, c, p, r, a in item.refs]))
             for item in items
         ]
-    return _modified(star, items, unknown, scope, ctx)
+    return _apply_modifiers(star, items, unknown, scope, ctx)
 
 
 def _relations(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp.Expr) -> list[Relation] | None:
@@ -77,17 +77,17 @@ def _relations(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp
     return None
 
 
-def _of_relation(relation: Relation) -> list[OutputColumn]:
+def _relation_columns(relation: Relation) -> list[OutputColumn]:
     return [OutputColumn(*column) for column in zip(relation.names, relation.keys, relation.refs, strict=True)]
 
 
-def _of_scope(scope: Scope) -> list[OutputColumn]:
+def _scope_columns(scope: Scope) -> list[OutputColumn]:
     """The columns of all relations; columns that USING or NATURAL merged come once."""
     if not scope.merged:
-        return [item for relation in scope.relations for item in _of_relation(relation)]
+        return [item for relation in scope.relations for item in _relation_columns(relation)]
     items: list[OutputColumn] = []
     for source in scope.sources:
-        right = _of_relation(source.relation)
+        right = _relation_columns(source.relation)
         if source.merged:
             keys = set(source.merged)
             names = {item.key: item.name for item in right} | {item.key: item.name for item in items}
@@ -130,7 +130,7 @@ def _report_open(items: list[OutputColumn], unknown: Unknown, node: exp.Expr, ct
 
 
 def _struct_star(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp.Expr) -> Expansion:
-    """`addr.*` where addr is a struct column: its fields, if its type says them."""
+    """`addr.*` where addr is a struct column: its fields, if its type lists them."""
     if qualifier is None:
         return Expansion([], None)
     key = ctx.key_of(qualifier)
@@ -167,7 +167,7 @@ def _struct_star(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: e
     return Expansion([], None)
 
 
-def _modified(
+def _apply_modifiers(
     star: exp.Expr, items: list[OutputColumn], unknown: Unknown | None, scope: Scope, ctx: Context
 ) -> Expansion:
     args = star.args

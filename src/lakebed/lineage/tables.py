@@ -52,7 +52,7 @@ class CatalogTable:
         mismatch: bool = False,
     ) -> None:
         self.parts = parts
-        # an imported schema may have thousands of tables of which a script reads three: columns are read when asked for
+        # read on first use: an imported schema may have thousands of tables of which a script reads three
         self._columns = columns
         self.origin = origin
         self.kind = kind
@@ -83,7 +83,7 @@ class CatalogTable:
                 ref: Ref = (name, column.name, (), "value", False)
                 refs.append((ref,))
                 if rules.folds:
-                    # an imported spelling counts as quoted and as unquoted: exports of catalogs do not say which it was
+                    # an imported name matches quoted and unquoted: exports of catalogs do not tell which it was
                     other = rules.column_key(column.name, False)
                     if other != column.key:
                         folded[other] = (ref,)

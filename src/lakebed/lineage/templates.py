@@ -1,4 +1,4 @@
-"""SQL that is not yet SQL: Jinja templates with variables, and dbt models, compiled or raw.
+"""Scripts from Jinja templates with variables, and from the compiled models of a dbt manifest.
 
 A dbt manifest of `dbt compile` holds every model's SQL with its references resolved; models are wrapped into the CREATE
 statement that dbt would run and put into the order of their dependencies, so that one model's columns are the next
@@ -76,7 +76,7 @@ def dbt_scripts(manifest_path: Path) -> Iterator[Script]:
     try:
         ordered = list(TopologicalSorter(order).static_order())
     except CycleError as error:
-        raise LineageError(f"the models read each other in a circle: {error.args[1]}") from error
+        raise LineageError(f"the models depend on each other in a cycle: {error.args[1]}") from error
     for name in ordered:
         yield _script(name, nodes[name])
 

@@ -207,7 +207,7 @@ alter table t rename column a to z; select * from t; select z from t
 --> ALTER :
 --> SELECT : a <- ~t.a | b <- ~t.b | c <- ~t.c tables=t star=full
 --> SELECT : z <- ~t.z tables=t
---! SCHEMA_MISMATCH warning t is not what the imported schema says: z only here; a only there. The imported columns are used
+--! SCHEMA_MISMATCH warning t differs from the imported schema (only in the script: z; only imported: a); the imported columns are used
 --! UNKNOWN_COLUMN warning there is no column z in t
 
 -- spark |

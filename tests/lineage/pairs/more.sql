@@ -165,7 +165,7 @@ select stack(2, 'a', a, 'b', b) as (k, v) from t
 -- spark | t(arr)
 select inline(arr) from t
 --> SELECT : tables=t star=none
---! APPROXIMATE_LINEAGE warning the fields that inline() gives are not known
+--! APPROXIMATE_LINEAGE warning the fields that inline() returns are not known
 
 -- snowflake | T(A); U(A,D)
 select t.a, s.x from t lateral join (select max(d) x from u where u.a = t.a) s

@@ -164,14 +164,14 @@ create table n (a int, b int); alter table n add column c int; alter table n dro
 alter table t add column z int; select * from t
 --> ALTER :
 --> SELECT : a <- ~t.a | b <- ~t.b | c <- ~t.c tables=t star=full
---! SCHEMA_MISMATCH warning t is not what the imported schema says: z only here. The imported columns are used
+--! SCHEMA_MISMATCH warning t differs from the imported schema (only in the script: z); the imported columns are used
 
 -- spark | t(a, b, c); u(a, d); w(e)
 create table t (a int, b int, c int, z int); select * from t; select a from t
 --> CREATE_TABLE t:
 --> SELECT : a <- ~t.a | b <- ~t.b | c <- ~t.c tables=t star=full
 --> SELECT : a <- t.a tables=t
---! SCHEMA_MISMATCH warning t is not what the imported schema says: z only here. The imported columns are used
+--! SCHEMA_MISMATCH warning t differs from the imported schema (only in the script: z); the imported columns are used
 
 -- spark |
 create table n as select *, 1 as k from zzz; select * from n; select x, k from n; create view v2 as select * from n; select * from v2

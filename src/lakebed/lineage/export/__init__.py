@@ -1,4 +1,4 @@
-"""Lineage in other people's formats; one file per format."""
+"""Export formats, one file each."""
 
 from collections.abc import Callable
 

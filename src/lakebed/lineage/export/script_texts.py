@@ -1,4 +1,4 @@
-"""The analysed texts, for positions that people read: file, line, column."""
+"""The analysed texts, which turn positions into file, line and column."""
 
 from bisect import bisect_right
 from collections.abc import Iterable

@@ -11,7 +11,7 @@ _RULES: dict[type, StatementRule] = {
     exp.Create: create.create,
     exp.Cache: create.cache,
     exp.Insert: insert.insert,
-    exp.MultitableInserts: insert.multiple,
+    exp.MultitableInserts: insert.insert_multiple,
     exp.Update: update.update,
     exp.Merge: merge.merge,
     exp.Delete: delete.delete,
@@ -35,4 +35,4 @@ def analyze_statement(tree: exp.Expr, ctx: Context) -> list[StatementLineage]:
         return rule(tree, ctx)
     if isinstance(tree, exp.Query | exp.Pivot | exp.Values):
         return select.select(tree, ctx)
-    return session.other(tree, ctx)
+    return session.analyze_other(tree, ctx)

@@ -1,4 +1,4 @@
-"""ALTER and DROP: what they do to implied schema."""
+"""ALTER and DROP, which change the implied schema."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from lakebed.lineage.tables import CatalogColumn
 
 
 def drop(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
-    """DROP TABLE and DROP VIEW forget what the script declared."""
+    """DROP TABLE, VIEW and SCHEMA remove implied tables."""
     kind = str(node.args.get("kind") or "").upper()
     for table in node.args.get("tables") or []:
         if not isinstance(table, exp.Table):
@@ -72,12 +72,12 @@ def _apply(action: exp.Expr, target: WriteTarget, table: exp.Expr, ctx: Context)
     if current is None:
         ctx.report_unknown_table(target.name, target.parts, table, target=True)
         return
-    columns = _changed(action, list(current.columns), ctx)
+    columns = _changed_columns(action, list(current.columns), ctx)
     if columns is not None:
         report_mismatch(ctx.catalog.alter(target.parts, columns), ctx, table)
 
 
-def _changed(action: exp.Expr, columns: list[CatalogColumn], ctx: Context) -> list[CatalogColumn] | None:
+def _changed_columns(action: exp.Expr, columns: list[CatalogColumn], ctx: Context) -> list[CatalogColumn] | None:
     """The columns after one action; None where it is about something else."""
     if isinstance(action, exp.ColumnDef):
         return _added(columns, action, ctx)

@@ -21,7 +21,7 @@ def insert(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     return _insert(node, env, ctx, None)
 
 
-def multiple(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+def insert_multiple(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """Hive's `FROM s INSERT ... INSERT ...` and Snowflake's INSERT ALL: one result for each target."""
     env, _ = with_ctes(node, ctx.env, ctx)
     source = node.args["source"]
@@ -140,7 +140,7 @@ def _target_names(
         names = [name for name, key in pairs if key not in static and key not in dynamic]
         names += [name for wanted in dynamic for name, key in pairs if key == wanted]
     elif isinstance(node.args.get("expression"), exp.Values):
-        # rows of constants for columns that nobody named
+        # rows of constants for columns whose names are not known
         return []
     else:
         return list(relation.names)

@@ -102,7 +102,7 @@ def _items(node: exp.Expr | None) -> list[exp.Expr]:
 
 
 def _star(target: WriteTarget, source: Relation, ctx: Context, node: exp.Expr, *, by_position: bool) -> list[Written]:
-    """UPDATE SET * and INSERT *: columns of the source to columns of the target of the same name."""
+    """UPDATE SET * and INSERT *: each column of the source goes to the target's column of the same name."""
     if source.open is not None and not source.names:
         ctx.stars.append("none")
         ctx.unexpanded.update(source.open.tables())

@@ -132,15 +132,15 @@ def report_mismatch(mismatch: SchemaMismatch | None, ctx: Context, node: exp.Exp
         return
     parts = []
     if mismatch.extra:
-        parts.append(f"{', '.join(mismatch.extra)} only here")
+        parts.append(f"only in the script: {', '.join(mismatch.extra)}")
     if mismatch.missing:
-        parts.append(f"{', '.join(mismatch.missing)} only there")
+        parts.append(f"only imported: {', '.join(mismatch.missing)}")
     if mismatch.retyped:
-        parts.append(f"another type for {', '.join(mismatch.retyped)}")
+        parts.append(f"other type: {', '.join(mismatch.retyped)}")
     ctx.issue(
         "SCHEMA_MISMATCH",
         "warning",
-        f"{mismatch.table} is not what the imported schema says: {'; '.join(parts)}. The imported columns are used",
+        f"{mismatch.table} differs from the imported schema ({'; '.join(parts)}); the imported columns are used",
         "Import the schema again, or analyse with merge_columns to use both.",
         node,
         resolution_source="imported",

@@ -10,7 +10,7 @@ from lakebed.lineage.identifiers import table_parts
 from lakebed.lineage.statements.result import WriteTarget, statement_lineage, target_use, written_columns
 from lakebed.lineage.tables import CatalogColumn, NamePart
 
-# Statements that read and write no columns: nothing is lost by passing over them.
+# Statements that read and write no columns.
 _WITHOUT_LINEAGE = (
     exp.Describe,
     exp.Show,
@@ -165,8 +165,8 @@ def block(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     return report_unsupported(node, ctx, "BLOCK")
 
 
-def other(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
-    """Everything else: without lineage if that is known, otherwise an issue."""
+def analyze_other(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """Statements without a rule: those known to have no lineage, and issues for the others."""
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(node).__name__).upper()
     if isinstance(node, exp.TruncateTable):
         for table in node.args.get("expressions") or []:
@@ -191,7 +191,7 @@ def other(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
 
 
 def report_unsupported(node: exp.Expr, ctx: Context, what: str) -> list[StatementLineage]:
-    """A statement that is valid for all that is known, but whose lineage is not worked out."""
+    """Reports a statement whose lineage is not analysed."""
     ctx.issue(
         "UNSUPPORTED_SYNTAX",
         "warning",
