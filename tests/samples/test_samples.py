@@ -42,7 +42,7 @@ def delivered(truth: SampleTruth, delivery: DeliveryTruth) -> list[dict[str, str
 
 @pytest.mark.parametrize("packing", ["gzip", "zip", "csv"])
 def test_truth_is_the_sum_over_the_text(tmp_path: Path, packing: str) -> None:
-    truth = make_sample(tmp_path, months=3, rows=700, spec=SampleSpec(packing=packing))  # type: ignore[arg-type]
+    truth = make_sample(tmp_path, months=3, rows=700, spec=SampleSpec(format=packing))  # type: ignore[arg-type]
     assert len(truth.deliveries) == 4
     for delivery in truth.deliveries:
         rows = delivered(truth, delivery)
@@ -59,7 +59,7 @@ def test_truth_is_the_sum_over_the_text(tmp_path: Path, packing: str) -> None:
 @pytest.mark.parametrize("kind", ["cur2", "focus"])
 def test_exports_tell_the_truth_in_csv_and_parquet(tmp_path: Path, kind: str) -> None:
     text = make_sample(tmp_path / "csv", months=1, rows=300, spec=SampleSpec(kind=kind))  # type: ignore[arg-type]
-    spec = SampleSpec(kind=kind, packing="parquet")  # type: ignore[arg-type]
+    spec = SampleSpec(kind=kind, format="parquet")  # type: ignore[arg-type]
     binary = make_sample(tmp_path / "parquet", months=1, rows=300, spec=spec)
     for one, other in zip(text.deliveries, binary.deliveries, strict=True):
         assert one.totals == other.totals
@@ -72,7 +72,7 @@ def test_exports_tell_the_truth_in_csv_and_parquet(tmp_path: Path, kind: str) ->
 
 
 def test_parquet_doubles_give_back_the_exact_sums(tmp_path: Path) -> None:
-    truth = make_sample(tmp_path, months=2, rows=500, spec=SampleSpec(packing="parquet"))
+    truth = make_sample(tmp_path, months=2, rows=500, spec=SampleSpec(format="parquet"))
     for delivery in truth.deliveries:
         for column, total in delivery.totals.sums.items():
             found = Decimal(0)

@@ -1,6 +1,6 @@
 """`lakebed evolve`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,7 +20,8 @@ def evolve(
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
     on_conflict: Annotated[
-        str, typer.Option("--on-conflict", help="A type that does not fit: refuse, or variant for a column of its own.")
+        Literal["refuse", "variant"],
+        typer.Option(help="A type that does not fit: refuse, or variant for a column of its own."),
     ] = "refuse",
     workdir: Workdir = None,
     as_json: Json = False,

@@ -1,6 +1,7 @@
 """What a sample holds, written beside it so that a load can be checked to the last digit."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -67,7 +68,7 @@ class SampleTruth:
         (self.folder / TRUTH_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def read_truth(folder: Path | str) -> SampleTruth:
+def read_truth(folder: str | os.PathLike[str]) -> SampleTruth:
     """The truth of a sample that was made earlier."""
     path = Path(folder)
     stored = json.loads((path / TRUTH_FILE).read_text(encoding="utf-8"))
