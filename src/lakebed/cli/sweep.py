@@ -1,6 +1,5 @@
 """`lakebed sweep`."""
 
-from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -22,8 +21,7 @@ def sweep(
 ) -> None:
     """Removes files that crashed runs left; with --expire-days old snapshots of an Iceberg table too."""
     with reporting(as_json=as_json):
-        age = None if expire_days is None else timedelta(days=expire_days)
-        swept = sweep_up(table, workdir=workdir, expire_before=age, dry_run=dry_run)
+        swept = sweep_up(table, workdir=workdir, expire_days=expire_days, dry_run=dry_run)
         show(swept, as_json=as_json, render=lambda: _draw(swept))
 
 
