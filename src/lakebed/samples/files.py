@@ -22,6 +22,7 @@ from lakebed.samples.rows import SampleTally, Sheet, header, headers, write_rows
 gzip = import_module("isal.igzip" if find_spec("isal") else "gzip")
 
 SampleFormat: TypeAlias = Literal["gzip", "zip", "csv", "parquet"]
+"""How the data files of a sample are packed."""
 SUFFIXES: dict[SampleFormat, str] = {
     "gzip": "csv.gz",
     "zip": "csv.zip",

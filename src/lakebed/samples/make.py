@@ -24,6 +24,7 @@ from lakebed.samples.rows import Cell, SampleTally, Sheet, headers
 from lakebed.samples.truth import DeliveryTruth, SampleTruth
 
 SampleLayout: TypeAlias = Literal["new", "overwrite"]
+"""Whether each delivery has a folder of its own, or overwrites the files of its month."""
 SampleIds: TypeAlias = Literal["time", "uuid"]
 
 LAST_MONTH = (2026, 10)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from lakebed.model import Totals
+from lakebed.samples.kinds import SampleKind
 
 TRUTH_FILE = "truth.json"
 
@@ -47,7 +48,7 @@ class SampleTruth:
     """All deliveries of a sample in the order in which they were made."""
 
     folder: Path
-    kind: str
+    kind: SampleKind
     seed: int
     deliveries: tuple[DeliveryTruth, ...]
 

@@ -23,8 +23,8 @@ from lakebed.state.records import schema_changes
 from lakebed.table.read import TableLike, open_table, open_workspace
 from lakebed.targets.base import Change, TableState, Target
 
-# The ways in which the incoming columns can be given; text and paths are what `read_schema` takes.
 SchemaLike: TypeAlias = Schema | pa.Schema | Mapping[str, str] | Sequence[Mapping[str, str]] | str | os.PathLike[str]
+"""The columns of a table: as a schema, as names and types, as DDL text, or the path of a file that holds them."""
 
 ATTEMPTS = 10
 LONGEST_PAUSE_SECONDS = 3.0

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# How the functions take one table: an address, the path of a folder of Parquet files, or a table that is open already.
 TableLike: TypeAlias = str | os.PathLike[str] | Target
+"""One table: its address, the path of a folder of Parquet files, or a target that is open already."""
 
 
 @overload
