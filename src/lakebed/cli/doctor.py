@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, print_json, reporting
-from lakebed.health import Check, catalog_conf
-from lakebed.health import doctor as examine
+from lakebed.health import catalog_conf
 
 _SIGNS = {"ok": "[green]ok[/]     ", "warning": "[yellow]warning[/]", "failed": "[red]failed[/] "}
 
@@ -32,7 +32,7 @@ def doctor(
         if spark_conf:
             _print_conf(catalog_conf(workdir), as_json=as_json)
             return
-        health = examine(
+        health = lakebed.doctor(
             places or (),
             quick=quick,
             master=master,
@@ -53,7 +53,7 @@ def _print_conf(conf: Mapping[str, str], *, as_json: bool) -> None:
         OUT.print("\n".join(f"{key} {value}" for key, value in conf.items()), markup=False)
 
 
-def _render(check: Check) -> None:
+def _render(check: lakebed.Check) -> None:
     OUT.print(f"{_SIGNS[check.state]} {check.name}: {escape(check.found)}")
     if check.fix is not None:
         OUT.print(f"        {escape(check.fix)}")

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 import typer
 
+import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
-from lakebed.table.evolve import evolve as evolve_table
 
 
 def evolve(
@@ -28,5 +28,5 @@ def evolve(
 ) -> None:
     """Adds and widens columns of a table; never drops or narrows one."""
     with reporting(as_json=as_json):
-        plan = evolve_table(table, schema, dry_run=dry_run, workdir=workdir, on_conflict=on_conflict)
+        plan = lakebed.evolve(table, schema, dry_run=dry_run, workdir=workdir, on_conflict=on_conflict)
         show(plan, as_json=as_json, render=lambda: OUT.print(plan.describe(), markup=False))

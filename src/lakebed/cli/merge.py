@@ -4,11 +4,10 @@ from typing import Annotated
 
 import typer
 
+import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
-from lakebed.merge_core.result import MergeResult
 from lakebed.merge_core.spec import MergeStrategy, Missing
 from lakebed.table.merge import EngineName
-from lakebed.table.merge import merge as merge_rows
 
 
 def merge(
@@ -44,7 +43,7 @@ def merge(
 ) -> None:
     """Merge new rows into a table: with the same meaning on every engine, whole or not at all."""
     with reporting(as_json=as_json):
-        result = merge_rows(
+        result = lakebed.merge(
             source,
             target,
             keys=_names(keys),
@@ -61,7 +60,7 @@ def merge(
     show(result, as_json=as_json, render=lambda: _render(result))
 
 
-def _render(result: MergeResult) -> None:
+def _render(result: lakebed.MergeResult) -> None:
     if result.plan is not None:
         OUT.print(escape(str(result.plan)))
         return

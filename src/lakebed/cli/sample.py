@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+import lakebed
 from lakebed.cli.frame import OUT, Json, reporting, show
-from lakebed.samples import SampleTruth
-from lakebed.samples import sample as make_sample
 from lakebed.samples.files import SampleFormat
 from lakebed.samples.kinds import SampleKind
 from lakebed.samples.make import SampleLayout
@@ -33,7 +32,7 @@ def sample(
 ) -> None:
     """Make believable billing deliveries: drifting columns, colliding tags, a restated month, and the truth of them."""
     with reporting(as_json=as_json):
-        truth = make_sample(
+        truth = lakebed.sample(
             folder,
             months=months,
             rows=rows,
@@ -49,7 +48,7 @@ def sample(
         show(truth, as_json=as_json, render=lambda: _render(truth))
 
 
-def _render(truth: SampleTruth) -> None:
+def _render(truth: lakebed.SampleTruth) -> None:
     table = Table(box=None, header_style="bold")
     for name in ("period", "delivery", "rows", "columns", "files", "currencies", ""):
         table.add_column(

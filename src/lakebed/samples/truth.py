@@ -1,7 +1,6 @@
 """What a sample holds, written beside it so that a load can be checked to the last digit."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -69,32 +68,5 @@ class SampleTruth:
         (self.folder / TRUTH_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def read_truth(folder: str | os.PathLike[str]) -> SampleTruth:
-    """The truth of a sample that was made earlier."""
-    path = Path(folder)
-    stored = json.loads((path / TRUTH_FILE).read_text(encoding="utf-8"))
-    return SampleTruth(path, stored["kind"], stored["seed"], tuple(_delivery(found) for found in stored["deliveries"]))
-
-
-def _delivery(stored: dict[str, object]) -> DeliveryTruth:
-    match stored:
-        case {"rows": int(rows), "sums": dict(sums), "by_currency": dict(by_currency)}:
-            totals = Totals(rows, _decimals(sums), {code: _decimals(part) for code, part in by_currency.items()})
-        case _:
-            raise ValueError(f"{TRUTH_FILE} was not written by this version of lakebed sample")
-    names = ("payer", "report", "period", "delivery", "manifest")
-    texts = {name: str(stored[name]) for name in names}
-    files, columns = stored["files"], stored["columns"]
-    assert isinstance(files, list)
-    assert isinstance(columns, list)
-    return DeliveryTruth(
-        **texts, current=stored["current"] is True, files=tuple(files), columns=tuple(columns), totals=totals
-    )
-
-
 def _texts(sums: Mapping[str, Decimal]) -> dict[str, str]:
     return {name: format(amount, "f") for name, amount in sums.items()}
-
-
-def _decimals(texts: Mapping[str, str]) -> dict[str, Decimal]:
-    return {name: Decimal(text) for name, text in texts.items()}
