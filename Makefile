@@ -40,10 +40,10 @@ check: $(READY)  ## ruff, mypy strict, import layers
 bench: $(READY)  ## ours and the peers side by side, ratios printed
 	@scripts/bench
 
-docs: $(READY)   ## write the generated pages anew
+docs: $(READY)   ## regenerate docs/reference
 	$(BIN)/python -m lakebed.cli.reference docs
 
-lock:            ## pin the dependencies anew
+lock:            ## pin the dependencies again
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --all-extras --group dev \
 	  -c requirements/constraints.txt pyproject.toml -o requirements/dev.txt -q
 

@@ -1,34 +1,125 @@
 """Loads data whose columns keep changing into a lake that never loses one.
 
-The public names are resolved on first use, so that `import lakebed` costs nothing and workers that only have pyarrow
-can import the kernels that are shipped to them.
+`PUBLIC` says where each public name lives. A name is imported when it is first used, so that `import lakebed` costs
+nothing and workers that only have pyarrow can import the kernels that are shipped to them. Type checkers, which do not
+run code, read the imports below it; a test keeps the two equal.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
 # public name -> the module that holds it
-_PUBLIC = {
-    "RunReport": "lakebed.pipeline.reports",
+PUBLIC: dict[str, str] = {
+    # a function for every command
     "analyze": "lakebed.lineage",
+    "doctor": "lakebed.health",
     "evolve": "lakebed.table.evolve",
-    "read": "lakebed.table.read",
-    "plan": "lakebed.pipeline.run",
-    "run": "lakebed.pipeline.run",
-    "MergeResult": "lakebed.merge_core.result",
+    "history": "lakebed.table.history",
     "merge": "lakebed.table.merge",
-    "LakebedError": "lakebed.errors",
+    "plan": "lakebed.pipeline.run",
+    "read": "lakebed.table.read",
+    "reconcile": "lakebed.pipeline.reconcile",
+    "rollback": "lakebed.table.history",
+    "run": "lakebed.pipeline.run",
+    "sample": "lakebed.samples",
+    "sweep": "lakebed.table.sweep",
+    # what they return
+    "AnalyzeResult": "lakebed.lineage",
+    "Check": "lakebed.health",
+    "DeliveryReport": "lakebed.pipeline.reports",
+    "DeliveryTruth": "lakebed.samples",
+    "Difference": "lakebed.pipeline.reports",
+    "EvolutionPlan": "lakebed.schema.evolve",
+    "Expired": "lakebed.targets.snapshots",
+    "Health": "lakebed.health",
+    "History": "lakebed.table.history",
+    "MergeResult": "lakebed.merge_core.result",
+    "PlanReport": "lakebed.pipeline.plan",
+    "PlannedDelivery": "lakebed.pipeline.plan",
+    "ReconcileReport": "lakebed.pipeline.reconcile",
+    "ReconciledLoad": "lakebed.pipeline.reconcile",
+    "Reconciliation": "lakebed.pipeline.reports",
+    "RunReport": "lakebed.pipeline.reports",
+    "SampleTruth": "lakebed.samples",
+    "SchemaChangeRecord": "lakebed.state.records",
+    "SnapshotRecord": "lakebed.targets.snapshots",
+    "Swept": "lakebed.table.sweep",
+    "TableReport": "lakebed.pipeline.reports",
+    # what they take
+    "Column": "lakebed.schema.types",
+    "Delivery": "lakebed.model",
+    "Observer": "lakebed.pipeline.progress",
+    "SampleFormat": "lakebed.samples.files",
+    "SampleKind": "lakebed.samples.kinds",
+    "SampleLayout": "lakebed.samples.make",
+    "Schema": "lakebed.schema.types",
+    "SchemaLike": "lakebed.table.evolve",
+    "Script": "lakebed.lineage",
+    "TableLike": "lakebed.table.read",
+    "Target": "lakebed.targets.base",
+    # what they raise
     "DatasetMergeError": "lakebed.errors",
+    "LakebedError": "lakebed.errors",
 }
 
-__all__ = ["__version__", *sorted(_PUBLIC)]
+__all__ = ["__version__", *sorted(PUBLIC)]
 
+if TYPE_CHECKING:
+    from lakebed.errors import DatasetMergeError as DatasetMergeError
+    from lakebed.errors import LakebedError as LakebedError
+    from lakebed.health import Check as Check
+    from lakebed.health import Health as Health
+    from lakebed.health import doctor as doctor
+    from lakebed.lineage import AnalyzeResult as AnalyzeResult
+    from lakebed.lineage import Script as Script
+    from lakebed.lineage import analyze as analyze
+    from lakebed.merge_core.result import MergeResult as MergeResult
+    from lakebed.model import Delivery as Delivery
+    from lakebed.pipeline.plan import PlannedDelivery as PlannedDelivery
+    from lakebed.pipeline.plan import PlanReport as PlanReport
+    from lakebed.pipeline.progress import Observer as Observer
+    from lakebed.pipeline.reconcile import ReconciledLoad as ReconciledLoad
+    from lakebed.pipeline.reconcile import ReconcileReport as ReconcileReport
+    from lakebed.pipeline.reconcile import reconcile as reconcile
+    from lakebed.pipeline.reports import DeliveryReport as DeliveryReport
+    from lakebed.pipeline.reports import Difference as Difference
+    from lakebed.pipeline.reports import Reconciliation as Reconciliation
+    from lakebed.pipeline.reports import RunReport as RunReport
+    from lakebed.pipeline.reports import TableReport as TableReport
+    from lakebed.pipeline.run import plan as plan
+    from lakebed.pipeline.run import run as run
+    from lakebed.samples import DeliveryTruth as DeliveryTruth
+    from lakebed.samples import SampleTruth as SampleTruth
+    from lakebed.samples import sample as sample
+    from lakebed.samples.files import SampleFormat as SampleFormat
+    from lakebed.samples.kinds import SampleKind as SampleKind
+    from lakebed.samples.make import SampleLayout as SampleLayout
+    from lakebed.schema.evolve import EvolutionPlan as EvolutionPlan
+    from lakebed.schema.types import Column as Column
+    from lakebed.schema.types import Schema as Schema
+    from lakebed.state.records import SchemaChangeRecord as SchemaChangeRecord
+    from lakebed.table.evolve import SchemaLike as SchemaLike
+    from lakebed.table.evolve import evolve as evolve
+    from lakebed.table.history import History as History
+    from lakebed.table.history import history as history
+    from lakebed.table.history import rollback as rollback
+    from lakebed.table.merge import merge as merge
+    from lakebed.table.read import TableLike as TableLike
+    from lakebed.table.read import read as read
+    from lakebed.table.sweep import Swept as Swept
+    from lakebed.table.sweep import sweep as sweep
+    from lakebed.targets.base import Target as Target
+    from lakebed.targets.snapshots import Expired as Expired
+    from lakebed.targets.snapshots import SnapshotRecord as SnapshotRecord
+else:
+    # Hidden from type checkers, for which a module with `__getattr__` has every name, misspelt ones too.
 
-def __getattr__(name: str) -> object:
-    if name in _PUBLIC:
-        return getattr(import_module(_PUBLIC[name]), name)
-    raise AttributeError(f"module 'lakebed' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        if name in PUBLIC:
+            return getattr(import_module(PUBLIC[name]), name)
+        raise AttributeError(f"module 'lakebed' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""What `lakebed doctor` looks at: each check says what it found and, where something is wrong, how to put it right."""
+"""`lakebed doctor`: each check says what it found and, where something is wrong, how to put it right."""
 
 import os
 import tempfile
@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal, TypeAlias
 
-from lakebed.config import Settings, unknown_environment
+from lakebed.config import Settings, load_settings, unknown_environment
 from lakebed.errors import LakebedError
 from lakebed.state.ledger import Ledger
 from lakebed.storage import Storage, is_local
 
-State: TypeAlias = Literal["ok", "warning", "failed"]
+CheckState: TypeAlias = Literal["ok", "warning", "failed"]
 _EXTENSIONS = ("httpfs", "avro", "iceberg", "aws")
 
 
@@ -24,13 +24,15 @@ class Check:
     """One thing that was looked at. `failed` is needed for a load; `warning` is needed for something optional."""
 
     name: str
-    state: State
+    state: CheckState
     found: str
     fix: str | None = None
 
 
 @dataclass(frozen=True)
 class Health:
+    """Every check in the order in which it was made; `ok` where nothing that a load needs is wrong."""
+
     checks: tuple[Check, ...]
 
     @property
@@ -41,10 +43,50 @@ class Health:
         return {"ok": self.ok, "checks": [asdict(check) for check in self.checks]}
 
 
-def examine(settings: Settings, *, quick: bool = False, places: Sequence[str] = ()) -> Iterator[Check]:
-    """Every check in turn. `quick` starts no Spark; `places` are folders and buckets that must be readable."""
+def doctor(
+    places: Sequence[str | os.PathLike[str]] = (),
+    *,
+    quick: bool = False,
+    master: str | None = None,
+    remote: str | None = None,
+    workdir: str | os.PathLike[str] | None = None,
+    on_check: Callable[[Check], object] | None = None,
+) -> Health:
+    """Checks Java, Spark, the work directory, the ledger, DuckDB, Iceberg and storage; says how to fix what is wrong.
+
+    `quick` starts no Spark; `places` are folders and buckets that must be readable; `on_check` is called with each
+    check as it is done, since starting Spark takes seconds.
+
+    >>> lakebed.doctor(quick=True).ok
+    True
+    """
+    settings = load_settings({"master": master, "remote": remote, "workdir": workdir and os.fspath(workdir)})
+    checks = []
+    for check in _examine(settings, quick=quick, places=[os.fspath(place) for place in places]):
+        checks.append(check)
+        if on_check is not None:
+            on_check(check)
+    return Health(tuple(checks))
+
+
+def catalog_conf(workdir: str | os.PathLike[str] | None = None) -> dict[str, str]:
+    """The settings with which a user's own Spark opens our Iceberg tables: `lakebed doctor --spark-conf`."""
+    from lakebed.targets.iceberg.catalog import DEFAULT_CATALOG, CatalogSettings
+    from lakebed.targets.iceberg.spark_conf import spark_conf
+
+    settings = load_settings({"workdir": workdir and os.fspath(workdir)})
+    return spark_conf(
+        CatalogSettings.for_workdir(
+            settings.workdir_path,
+            properties=settings.catalog.get(DEFAULT_CATALOG),
+            storage=settings.storage.settings(),
+        )
+    )
+
+
+def _examine(settings: Settings, *, quick: bool, places: Sequence[str]) -> Iterator[Check]:
     yield _checked("Java", _java, needed=True)
-    yield _checked("Spark", (lambda: _spark_installed()) if quick else (lambda: _spark(settings)), needed=True)
+    yield _checked("Spark", _spark_installed if quick else (lambda: _spark(settings)), needed=True)
     yield _checked("work directory", lambda: _workdir(settings), needed=True)
     yield _checked("ledger", lambda: _ledger(settings), needed=True)
     yield _checked("DuckDB", _duckdb, needed=True)

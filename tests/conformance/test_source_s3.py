@@ -34,10 +34,10 @@ def delivered(tmp_path: Path, storage: Storage, bucket: str, spec: SampleSpec, m
     "spec",
     [
         SampleSpec(report="odd (report)+*"),
-        SampleSpec(layout="overwrite", packing="zip"),
-        SampleSpec(packing="parquet", prefix=""),
+        SampleSpec(layout="overwrite", format="zip"),
+        SampleSpec(format="parquet", prefix=""),
         SampleSpec(kind="cur2"),
-        SampleSpec(kind="focus", packing="parquet"),
+        SampleSpec(kind="focus", format="parquet"),
     ],
     ids=["cur", "overwritten zip", "parquet", "cur2", "focus parquet"],
 )

@@ -28,15 +28,15 @@ def column_names(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str,
 @pytest.mark.parametrize(
     "spec",
     [
-        SampleSpec(packing="zip", typed=False),
-        SampleSpec(packing="parquet"),
+        SampleSpec(format="zip", typed=False),
+        SampleSpec(format="parquet"),
         SampleSpec(layout="overwrite", ids="uuid", prefix=""),
         SampleSpec(kind="cur2"),
-        SampleSpec(kind="cur2", packing="parquet", layout="overwrite"),
+        SampleSpec(kind="cur2", format="parquet", layout="overwrite"),
         SampleSpec(kind="focus", typed=False),
-        SampleSpec(kind="focus", packing="parquet"),
+        SampleSpec(kind="focus", format="parquet"),
     ],
-    ids=lambda spec: f"{spec.kind}-{spec.packing}-{spec.layout}{'' if spec.typed else '-untyped'}",
+    ids=lambda spec: f"{spec.kind}-{spec.format}-{spec.layout}{'' if spec.typed else '-untyped'}",
 )
 def test_made_deliveries(tmp_path: Path, spark_local: Session, spec: SampleSpec) -> None:
     truth = make_sample(tmp_path / "bucket", months=2, rows=150, columns=80, spec=spec)

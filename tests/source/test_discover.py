@@ -49,19 +49,19 @@ def same_as(truth: SampleTruth, discovered: Discovered) -> None:
 LAYOUTS = {
     "cur": SampleSpec(),
     "cur, uuid": SampleSpec(ids="uuid"),
-    "cur, zip": SampleSpec(packing="zip"),
-    "cur, plain csv": SampleSpec(packing="csv"),
+    "cur, zip": SampleSpec(format="zip"),
+    "cur, plain csv": SampleSpec(format="csv"),
     "cur, overwritten": SampleSpec(layout="overwrite"),
-    "cur, parquet": SampleSpec(packing="parquet"),
+    "cur, parquet": SampleSpec(format="parquet"),
     "cur, no types": SampleSpec(typed=False),
     "cur, empty prefix": SampleSpec(prefix=""),
     "cur, deep prefix": SampleSpec(prefix="a/b/20260901-20261001/c"),
     "cur, odd name": SampleSpec(report="cur+v1.(daily)*[x]$"),
     "cur2": SampleSpec(kind="cur2"),
     "cur2, overwritten": SampleSpec(kind="cur2", layout="overwrite"),
-    "cur2, parquet": SampleSpec(kind="cur2", packing="parquet"),
+    "cur2, parquet": SampleSpec(kind="cur2", format="parquet"),
     "focus": SampleSpec(kind="focus"),
-    "focus, parquet, overwritten": SampleSpec(kind="focus", packing="parquet", layout="overwrite"),
+    "focus, parquet, overwritten": SampleSpec(kind="focus", format="parquet", layout="overwrite"),
     "focus, no columns": SampleSpec(kind="focus", typed=False),
 }
 
@@ -76,7 +76,7 @@ def test_every_layout(tmp_path: Path, layout: str) -> None:
     for delivery in discovered.deliveries:
         assert with_columns(delivery, Storage()).kind == spec.kind
         assert delivery.overwritten_in_place == (
-            spec.layout == "overwrite" or (spec.kind == "cur" and spec.packing == "parquet")
+            spec.layout == "overwrite" or (spec.kind == "cur" and spec.format == "parquet")
         )
 
 
@@ -157,7 +157,7 @@ def test_one_export_name_of_two_payers_is_two_reports(tmp_path: Path, packing: s
     # The layout of central buckets: cur2/<payer>/<export>/..., and manifests that do not name the payer.
     payers = ("000000000001", "000000000002")
     for payer in payers:
-        spec = SampleSpec(kind="cur2", payer=payer, prefix=f"cur2/{payer}", packing=packing)  # type: ignore[arg-type]
+        spec = SampleSpec(kind="cur2", payer=payer, prefix=f"cur2/{payer}", format=packing)  # type: ignore[arg-type]
         make_sample(tmp_path, months=1, rows=8, spec=spec)
     for path in tmp_path.rglob("*-Manifest.json"):
         facts = json.loads(path.read_text())
@@ -289,7 +289,7 @@ def test_a_broken_manifest_is_not_got_round(tmp_path: Path) -> None:
 
 
 def test_parquet_that_is_being_written_is_left_alone(tmp_path: Path) -> None:
-    make_sample(tmp_path, months=2, rows=4, columns=80, spec=SampleSpec(packing="parquet"))
+    make_sample(tmp_path, months=2, rows=4, columns=80, spec=SampleSpec(format="parquet"))
     status = next(tmp_path.rglob("cost_and_usage_data_status.parquet"))
     pq.write_table(pa.table({"status": ["UPDATING"]}), status)
     discovered = found(tmp_path)
@@ -299,7 +299,7 @@ def test_parquet_that_is_being_written_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_parquet_without_a_manifest_is_known_by_its_folders(tmp_path: Path) -> None:
-    make_sample(tmp_path, months=2, rows=4, columns=80, spec=SampleSpec(packing="parquet"))
+    make_sample(tmp_path, months=2, rows=4, columns=80, spec=SampleSpec(format="parquet"))
     for path in tmp_path.rglob("*-Manifest.json"):
         path.unlink()
     discovered = found(tmp_path)

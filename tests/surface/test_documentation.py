@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.surface.source_tree import ROOT, SOURCE
 
+import lakebed
 from lakebed.cli import COMMANDS
 from lakebed.cli.reference import PAGES
 from lakebed.config import setting_infos
@@ -33,6 +34,11 @@ def test_every_command_is_in_the_reference() -> None:
 def test_every_setting_is_in_the_reference() -> None:
     page = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
     assert [info.key for info in setting_infos() if f"`{info.key}`" not in page] == []
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    page = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+    assert [name for name in lakebed.PUBLIC if f"### lakebed.{name}\n" not in page] == []
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda path: str(path.relative_to(ROOT)))
@@ -70,7 +76,7 @@ def test_the_tests_that_the_specifications_name_are_real(page: Path) -> None:
 
 @pytest.mark.parametrize("page", SPECIFICATIONS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_rule_of_the_specifications_names_a_test(page: Path) -> None:
-    """A row is `| rule | kept or adapted, and why | test |`; one without a test is a promise nobody checks."""
+    """A row is `| rule | kept or adapted, and why | test |`; one without a test is an unchecked promise."""
     in_rules, unproven = False, []
     for line in page.read_text(encoding="utf-8").splitlines():
         if not line.startswith("|"):

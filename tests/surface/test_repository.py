@@ -1,4 +1,4 @@
-"""What lies in the repository: no file too long, no address of a registry, no path of somebody's machine."""
+"""What lies in the repository: no file too long, no address of a registry, no path of one machine."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from tests.surface.source_tree import ROOT, modules
 LONGEST = 500
 # A table of cases reads better whole than cut in two.
 LONGER_WITH_REASON = ("src/lakebed/testing/merge_scenarios.py",)
-# Places where packages come from are the user's business, and so are the folders of whoever wrote a file.
+# Places where packages come from are the user's business, and so are the folders of a file's author.
 FORBIDDEN = {
     "a registry": re.compile(
         r"files\.pythonhosted\.org|registry\.(npmjs|yarnpkg)\.\w+|--(extra-)?index-url|/simple/?['\"\s]|artifactory|nexus\.",

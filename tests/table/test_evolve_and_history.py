@@ -119,9 +119,9 @@ def test_expired_snapshots_take_only_the_files_that_no_other_names(tmp_path: Pat
         load(target, pa.table({"id": [cost]}), OCTOBER, partition_by=["lakebed_period"])
     load(target, pa.table({"id": ["n"]}), NOVEMBER)
     before = rows_of(target)
-    planned = sweep(ADDRESS, workdir=tmp_path, expire_before=timedelta(0), dry_run=True)
+    planned = sweep(ADDRESS, workdir=tmp_path, expire_days=0, dry_run=True)
     assert len(target.existing_table().snapshots()) == 4
-    swept = sweep(ADDRESS, workdir=tmp_path, expire_before=timedelta(0))
+    swept = sweep(ADDRESS, workdir=tmp_path, expire_days=0)
     assert swept.expired == planned.expired
     assert len(swept.expired.snapshots) == 3
     assert len([uri for uri in swept.expired.files if uri.endswith(".parquet")]) == 2
@@ -130,7 +130,7 @@ def test_expired_snapshots_take_only_the_files_that_no_other_names(tmp_path: Pat
     assert len(target.existing_table().snapshots()) == 1
     load(target, pa.table({"id": ["again"]}), OCTOBER)
     assert [row["id"] for row in rows_of(target)] == ["again", "n"]
-    kept = sweep(ADDRESS, workdir=tmp_path, expire_before=timedelta(days=1))
+    kept = sweep(ADDRESS, workdir=tmp_path, expire_days=1)
     assert kept.expired.snapshots == (), f"nothing is older than {datetime.now(UTC) - timedelta(days=1)}"
     shown = json.loads(lakebed_command("sweep", ADDRESS, "--expire-days", "0", "--json", "--workdir", ".").stdout)
     assert len(shown["expiredSnapshots"]) == 1

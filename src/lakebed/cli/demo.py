@@ -11,6 +11,7 @@ import pyarrow as pa
 import typer
 from rich.rule import Rule
 
+import lakebed
 from lakebed.cli.chart import cost_by_month_and_service
 from lakebed.cli.frame import ERR, OUT, escape, reporting
 from lakebed.cli.progress import ProgressBars
@@ -19,16 +20,9 @@ from lakebed.config import load_settings
 from lakebed.engines.duckdb.extensions import load_extension
 from lakebed.engines.spark.session import open_session
 from lakebed.errors import ConfigError, LakebedError
-from lakebed.lineage import analyze
 from lakebed.lineage.imports import load_schema
-from lakebed.pipeline.reconcile import reconcile
-from lakebed.pipeline.reports import RunReport
-from lakebed.pipeline.run import plan, run
-from lakebed.samples import SampleSpec, make_sample
 from lakebed.samples.charges import ACCOUNTS
 from lakebed.schema.duckdb import quote_literal
-from lakebed.table.merge import merge
-from lakebed.table.read import read
 from lakebed.targets.iceberg.target import IcebergTarget
 from lakebed.workspace import Workspace
 
@@ -37,18 +31,18 @@ MARKER = ".lakebed-demo"
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--dir", help="Where the demo writes; it is made anew each time.")] = Path(
+    folder: Annotated[Path, typer.Option("--dir", help="Where the demo writes; it is emptied each time.")] = Path(
         "lakebed-demo"
     ),
     rows: Annotated[int, typer.Option(help="Rows of each delivery.", min=100)] = 20_000,
 ) -> None:
     """Take the tour: sample deliveries, loaded, restated, reconciled and queried."""
     with reporting(as_json=False):
-        _Tour(_fresh(folder), rows).take()
+        _Tour(_emptied(folder), rows).take()
 
 
-def _fresh(folder: Path) -> Path:
-    """An empty folder. One that the demo did not make is never emptied."""
+def _emptied(folder: Path) -> Path:
+    """The folder, made or emptied. One that the demo did not make is never emptied."""
     if folder.exists() and any(folder.iterdir()) and not (folder / MARKER).exists():
         raise ConfigError(f"{folder} is not empty and is not a demo's", remedy="Choose another with --dir.")
     shutil.rmtree(folder, ignore_errors=True)
@@ -87,13 +81,13 @@ class _Tour:
 
     def _deliver(self) -> None:
         _say("1", "Four months of billing data arrive", f"{self._rows:,} rows each; tags come, go and collide")
-        truth = make_sample(self._bills, rows=self._rows, spec=SampleSpec(restate=False))
+        truth = lakebed.sample(self._bills, rows=self._rows, restate=False)
         for delivery in truth.deliveries:
             OUT.print(f"  {delivery.period}  {len(delivery.columns)} columns  {len(delivery.files)} files")
 
     def _plan(self) -> None:
         _say("2", "What would happen", "lakebed plan: nothing is touched")
-        for one in plan(str(self._bills), self._target, workdir=self._workdir).deliveries:
+        for one in lakebed.plan(str(self._bills), self._target, workdir=self._workdir).deliveries:
             OUT.print(f"  {one.action} {one.delivery.slice.period}: {escape(one.decision.reason)}")
 
     def _load(self) -> None:
@@ -102,19 +96,19 @@ class _Tour:
 
     def _restate(self) -> None:
         _say("4", "AWS restates September", "a newer delivery replaces the month; nothing is counted twice")
-        make_sample(self._bills, rows=self._rows, spec=SampleSpec(restate=True))
+        lakebed.sample(self._bills, rows=self._rows)
         render_run(self._run())
 
-    def _run(self, target: str | None = None) -> RunReport:
+    def _run(self, target: str | None = None) -> lakebed.RunReport:
         with ProgressBars() as bars:
-            done = run(str(self._bills), target or self._target, workdir=self._workdir, observer=bars)
+            done = lakebed.run(str(self._bills), target or self._target, workdir=self._workdir, observer=bars)
         if done.failed:
             raise LakebedError("a delivery of the demo failed; see above")
         return done
 
     def _reconcile(self) -> None:
         _say("5", "Does it add up?", "lakebed reconcile: source files against table, to the last digit")
-        for load in reconcile(self._target, workdir=self._workdir).loads:
+        for load in lakebed.reconcile(self._target, workdir=self._workdir).loads:
             assert load.reconciliation is not None
             sums = load.reconciliation.table.sums
             total = sums["line_item_unblended_cost"]
@@ -134,14 +128,14 @@ class _Tour:
         _say(
             "7", "Account names are merged in", "lakebed merge: a column that the table never had; old rows keep theirs"
         )
-        result = merge(_ACCOUNT_NAMES, f"{self._target}#{TABLE}", keys=ACCOUNT, strategy="update")
+        result = lakebed.merge(_ACCOUNT_NAMES, f"{self._target}#{TABLE}", keys=ACCOUNT, strategy="update")
         OUT.print(f"  {result.updated:,} rows updated, added {', '.join(result.added_columns)}, {result.total:,} rows")
 
     def _iceberg(self) -> None:
         _say("8", "The same into Iceberg", "one snapshot for each delivery; Spark and DuckDB must read the same digits")
         target = f"iceberg:billing.{TABLE}"
         done = self._run("iceberg:billing")
-        result = merge(_ACCOUNT_NAMES, target, keys=ACCOUNT, strategy="update", workdir=self._workdir)
+        result = lakebed.merge(_ACCOUNT_NAMES, target, keys=ACCOUNT, strategy="update", workdir=self._workdir)
         OUT.print(f"  {done.rows:,} rows, {result.updated:,} updated")
         by_spark, by_duckdb = self._ask_spark(target), self._ask_duckdb(target)
         for name in sorted(by_spark):
@@ -152,7 +146,7 @@ class _Tour:
 
     def _ask_spark(self, target: str) -> dict[str, Decimal]:
         with open_session(load_settings({"workdir": self._workdir})) as session:
-            frame = read(target, spark=session.spark, workdir=self._workdir)
+            frame = lakebed.read(target, spark=session.spark, workdir=self._workdir)
             found = frame.groupBy("account_name").agg({COST: "sum"}).toArrow()
         return dict(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
@@ -177,7 +171,7 @@ class _Tour:
         _say("9", "Where does this number come from?", "lakebed lineage: a view, traced to billing columns")
         OUT.print(f"[dim]{escape(_VIEW)}[/]")
         schema = load_schema([self._target], dialect="duckdb")
-        [view] = analyze(_VIEW, dialect="duckdb", schema=schema).statements
+        [view] = lakebed.analyze(_VIEW, dialect="duckdb", schema=schema).statements
         for edge in view.column_lineage:
             if edge.target_column:
                 OUT.print(f"  {edge.source_table}.{edge.source_column} → {edge.target_column}  [dim]{edge.role}[/]")

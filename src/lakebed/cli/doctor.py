@@ -1,13 +1,14 @@
 """`lakebed doctor`: is everything there that a load needs, and if not, what to do."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
+import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, print_json, reporting
-from lakebed.config import Settings, load_settings
-from lakebed.health import Check, Health, examine
+from lakebed.health import catalog_conf
 
 _SIGNS = {"ok": "[green]ok[/]     ", "warning": "[yellow]warning[/]", "failed": "[red]failed[/] "}
 
@@ -28,39 +29,31 @@ def doctor(
 ) -> None:
     """Check Java, Spark, the work directory, DuckDB, Iceberg and storage, and say how to put right what is wrong."""
     with reporting(as_json=as_json):
-        settings = load_settings({"master": master, "remote": remote, "workdir": workdir})
         if spark_conf:
-            _print_spark_conf(settings, as_json=as_json)
+            _print_conf(catalog_conf(workdir), as_json=as_json)
             return
-        checks = []
-        for check in examine(settings, quick=quick, places=places or ()):
-            checks.append(check)
-            if not as_json:
-                _render(check)
-        health = Health(tuple(checks))
+        health = lakebed.doctor(
+            places or (),
+            quick=quick,
+            master=master,
+            remote=remote,
+            workdir=workdir,
+            on_check=None if as_json else _render,
+        )
     if as_json:
         print_json(health.to_dict())
     if not health.ok:
         raise typer.Exit(1)
 
 
-def _print_spark_conf(settings: Settings, *, as_json: bool) -> None:
-    from lakebed.targets.iceberg.catalog import DEFAULT_CATALOG, CatalogSettings
-    from lakebed.targets.iceberg.spark_conf import spark_conf
-
-    catalog = CatalogSettings.for_workdir(
-        settings.workdir_path,
-        properties=settings.catalog.get(DEFAULT_CATALOG),
-        storage=settings.storage.settings(),
-    )
-    found = spark_conf(catalog)
+def _print_conf(conf: Mapping[str, str], *, as_json: bool) -> None:
     if as_json:
-        print_json(dict(found))
+        print_json(dict(conf))
     else:
-        OUT.print("\n".join(f"{key} {value}" for key, value in found.items()), markup=False)
+        OUT.print("\n".join(f"{key} {value}" for key, value in conf.items()), markup=False)
 
 
-def _render(check: Check) -> None:
+def _render(check: lakebed.Check) -> None:
     OUT.print(f"{_SIGNS[check.state]} {check.name}: {escape(check.found)}")
     if check.fix is not None:
         OUT.print(f"        {escape(check.fix)}")

@@ -1,11 +1,11 @@
 """`lakebed evolve`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
-from lakebed.table.evolve import evolve as evolve_table
 
 
 def evolve(
@@ -20,12 +20,13 @@ def evolve(
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
     on_conflict: Annotated[
-        str, typer.Option("--on-conflict", help="A type that does not fit: refuse, or variant for a column of its own.")
+        Literal["refuse", "variant"],
+        typer.Option(help="A type that does not fit: refuse, or variant for a column of its own."),
     ] = "refuse",
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
     """Adds and widens columns of a table; never drops or narrows one."""
     with reporting(as_json=as_json):
-        plan = evolve_table(table, schema, dry_run=dry_run, workdir=workdir, on_conflict=on_conflict)
+        plan = lakebed.evolve(table, schema, dry_run=dry_run, workdir=workdir, on_conflict=on_conflict)
         show(plan, as_json=as_json, render=lambda: OUT.print(plan.describe(), markup=False))

@@ -6,11 +6,8 @@ from typing import Annotated
 
 import typer
 
+import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
-from lakebed.state.records import SchemaChangeRecord
-from lakebed.table.history import History
-from lakebed.table.history import history as table_history
-from lakebed.targets.snapshots import SnapshotRecord
 
 SHOWN = 4
 
@@ -22,20 +19,20 @@ def history(
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
-    """Who added or widened which column in which delivery, and a table's snapshots."""
+    """Which delivery added or widened which column, and a table's snapshots."""
     with reporting(as_json=as_json):
-        found = table_history(table, workdir=workdir)
+        found = lakebed.history(table, workdir=workdir)
         show(found, as_json=as_json, render=lambda: _draw(found))
 
 
-def _draw(found: History) -> None:
+def _draw(found: lakebed.History) -> None:
     lines = [*_columns(found.changes), *_snapshots(found.snapshots)]
     OUT.print(
         "\n".join(lines) if lines else f"{found.table} has no history yet: nothing was loaded or evolved.", markup=False
     )
 
 
-def _columns(changes: Sequence[SchemaChangeRecord]) -> Iterator[str]:
+def _columns(changes: Sequence[lakebed.SchemaChangeRecord]) -> Iterator[str]:
     """One line for each change; the columns that a table was created with are one together."""
     if changes:
         yield "columns"
@@ -43,7 +40,7 @@ def _columns(changes: Sequence[SchemaChangeRecord]) -> Iterator[str]:
         together = list(group)
         when = f"{together[0].at:%Y-%m-%d %H:%M}"
         if kind == "created":
-            yield f"  {when}  created  {_some([record.change.column for record in together])}  by {by}"
+            yield f"  {when}  created  {_first_few([record.change.column for record in together])}  by {by}"
             continue
         for record in together:
             change = record.change
@@ -51,26 +48,27 @@ def _columns(changes: Sequence[SchemaChangeRecord]) -> Iterator[str]:
             yield f"  {when}  {kind:7}  {change.column} {before}{change.type_after}  by {by}"
 
 
-def _by(record: SchemaChangeRecord) -> str:
+def _by(record: lakebed.SchemaChangeRecord) -> str:
     return f"{record.slice.period} {record.delivery}" if record.slice else "lakebed evolve"
 
 
-def _snapshots(snapshots: Sequence[SnapshotRecord]) -> Iterator[str]:
+def _snapshots(snapshots: Sequence[lakebed.SnapshotRecord]) -> Iterator[str]:
     if snapshots:
         yield "snapshots (* is the current one)"
     for snapshot in snapshots:
-        said = snapshot.properties
-        what = said.get("operation") or (f"merge {said['merge.strategy']}" if "merge.strategy" in said else None)
+        ours = snapshot.properties
+        merged = f"merge {ours['merge.strategy']}" if "merge.strategy" in ours else None
+        what = ours.get("operation") or merged or snapshot.operation
         rows = "" if snapshot.rows is None else f"  {snapshot.rows:,} rows"
-        delivery = " ".join(filter(None, (said.get("period"), said.get("delivery"))))
-        added = f"  + {_some(snapshot.added_columns)}" if snapshot.added_columns else ""
-        wider = f"  wider: {_some(snapshot.widened_columns)}" if snapshot.widened_columns else ""
+        delivery = " ".join(filter(None, (ours.get("period"), ours.get("delivery"))))
+        added = f"  + {_first_few(snapshot.added_columns)}" if snapshot.added_columns else ""
+        wider = f"  wider: {_first_few(snapshot.widened_columns)}" if snapshot.widened_columns else ""
         yield (
             f"  {snapshot.id}{'*' if snapshot.current else ' '} {snapshot.at:%Y-%m-%d %H:%M:%S}"
-            f"  {what or snapshot.operation}{rows}  {delivery}{added}{wider}".rstrip()
+            f"  {what}{rows}  {delivery}{added}{wider}".rstrip()
         )
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_few(names: Sequence[str]) -> str:
     shown = ", ".join(names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"

@@ -1,7 +1,6 @@
-"""Writes the reference pages: the commands from their own help, the settings from their own help texts.
+"""Writes the reference pages: commands and settings from their help texts, the Python API from its docstrings.
 
-`python -m lakebed.cli.reference docs` writes `docs/reference/cli.md` and `docs/reference/settings.md`; a test keeps
-them equal to the code.
+`python -m lakebed.cli.reference docs` writes them into `docs/reference`; a test keeps them equal to the code.
 """
 
 import sys
@@ -11,6 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from lakebed.cli import COMMANDS, build
+from lakebed.cli.python_page import python_page
 from lakebed.config import FILE_NAME, SettingInfo, setting_infos
 from lakebed.errors import LakebedError
 
@@ -35,12 +35,12 @@ def cli_page() -> str:
 
 
 def _help(app: typer.Typer, name: str) -> str:
-    said = CliRunner().invoke(
+    shown = CliRunner().invoke(
         app, [name, "--help"], prog_name="lakebed", terminal_width=_WIDTH, max_content_width=_WIDTH
     )
-    if said.exit_code != 0:
-        raise LakebedError(f"lakebed {name} --help failed: {said.output}")
-    return "\n".join(line.rstrip() for line in said.stdout.strip().splitlines())
+    if shown.exit_code != 0:
+        raise LakebedError(f"lakebed {name} --help failed: {shown.output}")
+    return "\n".join(line.rstrip() for line in shown.stdout.strip().splitlines())
 
 
 def settings_page() -> str:
@@ -78,7 +78,7 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-PAGES = {"cli.md": cli_page, "settings.md": settings_page}
+PAGES = {"cli.md": cli_page, "python.md": lambda: python_page(_NOTE), "settings.md": settings_page}
 
 
 def write(docs: Path) -> None:

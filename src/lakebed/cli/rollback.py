@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
-from lakebed.table.history import rollback as roll_back
 
 
 def rollback(
@@ -16,5 +16,5 @@ def rollback(
 ) -> None:
     """Makes an earlier snapshot of an Iceberg table the current one; its schema stays as wide as it is."""
     with reporting(as_json=as_json):
-        record = roll_back(table, snapshot, workdir=workdir)
+        record = lakebed.rollback(table, snapshot, workdir=workdir)
         show(record, as_json=as_json, render=lambda: OUT.print(f"{table} is at snapshot {record.id} of {record.at}"))

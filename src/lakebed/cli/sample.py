@@ -1,33 +1,17 @@
 """`lakebed sample`: believable deliveries to try everything on."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+import lakebed
 from lakebed.cli.frame import OUT, Json, reporting, show
-from lakebed.samples import SampleSpec, SampleTruth, make_sample
+from lakebed.samples.files import SampleFormat
+from lakebed.samples.kinds import SampleKind
+from lakebed.samples.make import SampleLayout
 from lakebed.samples.truth import TRUTH_FILE
-
-
-class Kind(StrEnum):
-    cur = "cur"
-    cur2 = "cur2"
-    focus = "focus"
-
-
-class Format(StrEnum):
-    gzip = "gzip"
-    zip = "zip"
-    csv = "csv"
-    parquet = "parquet"
-
-
-class Layout(StrEnum):
-    new = "new"
-    overwrite = "overwrite"
 
 
 def sample(
@@ -37,30 +21,34 @@ def sample(
     columns: Annotated[int, typer.Option(help="Columns of the first month; later ones gain and lose some.")] = 250,
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 1,
     files: Annotated[int, typer.Option(help="Data files of each delivery.")] = 4,
-    report: Annotated[str, typer.Option(help="The report's name.")] = SampleSpec.report,
-    kind: Annotated[Kind, typer.Option(help="CUR, CUR 2.0 or FOCUS 1.0.")] = Kind.cur,
-    format_: Annotated[Format, typer.Option("--format", help="How the data files are packed.")] = Format.gzip,
+    report: Annotated[str, typer.Option(help="The report's name.")] = "sample-report",
+    kind: Annotated[SampleKind, typer.Option(help="CUR, CUR 2.0 or FOCUS 1.0.")] = "cur",
+    format: Annotated[SampleFormat, typer.Option(help="How the data files are packed.")] = "gzip",
     layout: Annotated[
-        Layout, typer.Option(help="A folder for each delivery, or each month's files written over.")
-    ] = Layout.new,
+        SampleLayout, typer.Option(help="A folder for each delivery, or each month's files overwritten.")
+    ] = "new",
     restate: Annotated[bool, typer.Option(help="Deliver the month before the last a second time.")] = True,
     as_json: Json = False,
 ) -> None:
     """Make believable billing deliveries: drifting columns, colliding tags, a restated month, and the truth of them."""
-    spec = SampleSpec(
-        kind=kind.value,
-        packing=format_.value,
-        layout=layout.value,
-        restate=restate,
-        files=files,
-        report=report,
-    )
     with reporting(as_json=as_json):
-        truth = make_sample(folder, months=months, rows=rows, columns=columns, seed=seed, spec=spec)
+        truth = lakebed.sample(
+            folder,
+            months=months,
+            rows=rows,
+            columns=columns,
+            seed=seed,
+            files=files,
+            report=report,
+            kind=kind,
+            format=format,
+            layout=layout,
+            restate=restate,
+        )
         show(truth, as_json=as_json, render=lambda: _render(truth))
 
 
-def _render(truth: SampleTruth) -> None:
+def _render(truth: lakebed.SampleTruth) -> None:
     table = Table(box=None, header_style="bold")
     for name in ("period", "delivery", "rows", "columns", "files", "currencies", ""):
         table.add_column(

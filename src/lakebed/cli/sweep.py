@@ -1,13 +1,11 @@
 """`lakebed sweep`."""
 
-from datetime import timedelta
 from typing import Annotated
 
 import typer
 
+import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
-from lakebed.table.sweep import Swept
-from lakebed.table.sweep import sweep as sweep_up
 
 
 def sweep(
@@ -22,12 +20,11 @@ def sweep(
 ) -> None:
     """Removes files that crashed runs left; with --expire-days old snapshots of an Iceberg table too."""
     with reporting(as_json=as_json):
-        age = None if expire_days is None else timedelta(days=expire_days)
-        swept = sweep_up(table, workdir=workdir, expire_before=age, dry_run=dry_run)
+        swept = lakebed.sweep(table, workdir=workdir, expire_days=expire_days, dry_run=dry_run)
         show(swept, as_json=as_json, render=lambda: _draw(swept))
 
 
-def _draw(swept: Swept) -> None:
+def _draw(swept: lakebed.Swept) -> None:
     verb = "would remove" if swept.dry_run else "removed"
     OUT.print(f"{verb} {len(swept.files)} files of {len(swept.folders)} crashed runs")
     if swept.expired.snapshots:

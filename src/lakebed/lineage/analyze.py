@@ -1,6 +1,7 @@
 """The lineage of scripts: statements in order, each resolved with what the ones before it declared."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -135,7 +136,7 @@ def analyze(
     sql: str | Iterable[Script],
     *,
     dialect: str = "spark",
-    schema: Mapping[str, object] | str | Path | None = None,
+    schema: Mapping[str, object] | str | os.PathLike[str] | None = None,
     allow_implied: bool = True,
     merge_columns: bool = False,
 ) -> AnalyzeResult:
@@ -143,6 +144,10 @@ def analyze(
 
     `schema` is the imported schema: a mapping as the contract describes it, its JSON text, or a path to it. Nothing in
     the SQL raises: what cannot be parsed or resolved is an issue of the result.
+
+    >>> result = lakebed.analyze("CREATE VIEW v AS SELECT cost * 2 AS twice FROM bills", dialect="duckdb")
+    >>> [(edge.source_table, edge.source_column, edge.target_column) for edge in result.statements[0].column_lineage]
+    [('bills', 'cost', 'twice')]
     """
     analyzer = Analyzer(
         dialect=dialect, schema=_schema(schema), allow_implied=allow_implied, merge_columns=merge_columns
@@ -153,12 +158,11 @@ def analyze(
         return analyzer.result()
 
 
-def _schema(schema: Mapping[str, object] | str | Path | None) -> Mapping[str, object] | None:
+def _schema(schema: Mapping[str, object] | str | os.PathLike[str] | None) -> Mapping[str, object] | None:
     if schema is None or isinstance(schema, Mapping):
         return schema
-    text = schema
-    if isinstance(schema, Path) or not schema.lstrip().startswith("{"):
-        text = Path(schema).read_text(encoding="utf-8")
+    is_text = isinstance(schema, str) and schema.lstrip().startswith("{")
+    text = schema if is_text else Path(schema).read_text(encoding="utf-8")
     try:
         loaded = json.loads(str(text))
     except json.JSONDecodeError as error:

@@ -170,7 +170,7 @@ def first_month_columns(width: int) -> tuple[SampleColumn, ...]:
         raise ConfigError(f"a report of {width} columns is too narrow", remedy=f"Ask for {NARROWEST} or more.")
     fixed = (*CORE, *RESERVED)
     room = width - len(fixed) - len(_ALWAYS_TAGS)
-    # A quarter of what is left are tags: nobody's tags are as many as AWS's own columns, until they are.
+    # A quarter of what is left are tags.
     more_tags = max(room // 4, room - len(TAIL))
     generated = (f"user:app-{number:03d}" for number in range(1, more_tags + 1))
     columns = (*fixed, *TAIL[: room - more_tags], *_tags(_ALWAYS_TAGS), *_tags(generated))

@@ -16,13 +16,14 @@ import pyarrow.parquet as pq
 
 from lakebed.samples.columns import TAG
 from lakebed.samples.kinds import MAPS, athena_name
-from lakebed.samples.rows import Sheet, Tally, header, headers, write_rows
+from lakebed.samples.rows import SampleTally, Sheet, header, headers, write_rows
 
 # isal packs ten times as fast; there is no wheel of it for every machine.
 gzip = import_module("isal.igzip" if find_spec("isal") else "gzip")
 
-Packing: TypeAlias = Literal["gzip", "zip", "csv", "parquet"]
-SUFFIXES: dict[Packing, str] = {
+SampleFormat: TypeAlias = Literal["gzip", "zip", "csv", "parquet"]
+"""How the data files of a sample are packed."""
+SUFFIXES: dict[SampleFormat, str] = {
     "gzip": "csv.gz",
     "zip": "csv.zip",
     "csv": "csv",
@@ -36,20 +37,20 @@ class SupportsWrite(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
-def write_file(path: Path, packing: Packing, sheet: Sheet, rng: Random, rows: int, tally: Tally) -> None:
+def write_file(path: Path, format: SampleFormat, sheet: Sheet, rng: Random, rows: int, tally: SampleTally) -> None:
     """One file of a delivery. Nothing in it depends on the clock or the machine."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if packing == "parquet":
+    if format == "parquet":
         buffer = io.BytesIO()
         _write_csv(buffer, sheet, rng, rows, tally)
         pq.write_table(_typed(buffer.getvalue(), sheet), path, compression="snappy")
         return
     with path.open("wb") as file:
-        if packing == "gzip":
+        if format == "gzip":
             # The name and the time would be part of the header.
             with closing(gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=1, mtime=0)) as packed:
                 _write_csv(packed, sheet, rng, rows, tally)
-        elif packing == "zip":
+        elif format == "zip":
             member = zipfile.ZipInfo(path.name.removesuffix(".zip"), date_time=(1980, 1, 1, 0, 0, 0))
             member.compress_type = zipfile.ZIP_DEFLATED
             with zipfile.ZipFile(file, "w") as archive, archive.open(member, "w", force_zip64=True) as packed:
@@ -58,7 +59,7 @@ def write_file(path: Path, packing: Packing, sheet: Sheet, rng: Random, rows: in
             _write_csv(file, sheet, rng, rows, tally)
 
 
-def _write_csv(file: SupportsWrite, sheet: Sheet, rng: Random, rows: int, tally: Tally) -> None:
+def _write_csv(file: SupportsWrite, sheet: Sheet, rng: Random, rows: int, tally: SampleTally) -> None:
     file.write(header(sheet).encode())
     write_rows(sheet, rng, rows, tally, file.write)
 

@@ -6,6 +6,7 @@ from lakebed.samples.columns import CORE, TAG, SampleColumn
 from lakebed.samples.rows import TAGS, Cell
 
 SampleKind: TypeAlias = Literal["cur", "cur2", "focus"]
+"""Which report a sample is: the Cost and Usage Report, CUR 2.0, or FOCUS 1.0."""
 
 _CUR2_MAPS = {"product": "map:product", "discount": "map:discount", "cost_category": "map:costCategory"}
 _CUR2_MORE = {

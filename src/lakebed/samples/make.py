@@ -18,13 +18,14 @@ from lakebed.errors import ConfigError
 from lakebed.model import Totals
 from lakebed.samples.charges import ACCOUNTS, charges
 from lakebed.samples.columns import SampleColumn, month_columns
-from lakebed.samples.files import SUFFIXES, Packing, finished_names, write_file
+from lakebed.samples.files import SUFFIXES, SampleFormat, finished_names, write_file
 from lakebed.samples.kinds import SampleKind, cells, tags
-from lakebed.samples.rows import Cell, Sheet, Tally, headers
+from lakebed.samples.rows import Cell, SampleTally, Sheet, headers
 from lakebed.samples.truth import DeliveryTruth, SampleTruth
 
-Layout: TypeAlias = Literal["new", "overwrite"]
-Ids: TypeAlias = Literal["time", "uuid"]
+SampleLayout: TypeAlias = Literal["new", "overwrite"]
+"""Whether each delivery has a folder of its own, or overwrites the files of its month."""
+SampleIds: TypeAlias = Literal["time", "uuid"]
 
 LAST_MONTH = (2026, 10)
 PREFIX = "billing"
@@ -39,9 +40,9 @@ class SampleSpec:
     columns: int = 250
     seed: int = 1
     kind: SampleKind = "cur"
-    packing: Packing = "gzip"
-    layout: Layout = "new"
-    ids: Ids = "time"
+    format: SampleFormat = "gzip"
+    layout: SampleLayout = "new"
+    ids: SampleIds = "time"
     restate: bool = True
     typed: bool = True
     files: int = 4
@@ -64,8 +65,48 @@ class _Delivery:
     current: bool
 
 
+def sample(
+    folder: str | os.PathLike[str],
+    *,
+    months: int = 4,
+    rows: int = 20_000,
+    columns: int = 250,
+    seed: int = 1,
+    files: int = 4,
+    report: str = "sample-report",
+    kind: SampleKind = "cur",
+    format: SampleFormat = "gzip",
+    layout: SampleLayout = "new",
+    restate: bool = True,
+) -> SampleTruth:
+    """Writes believable billing deliveries under `folder`, which stands for the bucket, and the truth about them.
+
+    There are `rows` rows in each delivery, in `files` files. The last month is October 2026; with `restate` the one
+    before it is delivered twice. The same arguments give the same bytes.
+
+    >>> truth = lakebed.sample("bills", months=2, rows=10, restate=False)
+    >>> [(one.period, one.totals.rows) for one in truth.deliveries]
+    [('2026-09', 10), ('2026-10', 10)]
+    """
+    return make_sample(
+        folder,
+        spec=SampleSpec(
+            months=months,
+            rows=rows,
+            columns=columns,
+            seed=seed,
+            files=files,
+            report=report,
+            kind=kind,
+            format=format,
+            layout=layout,
+            restate=restate,
+        ),
+    )
+
+
 def make_sample(
-    folder: Path | str,
+    folder: str | os.PathLike[str],
     *,
     months: int | None = None,
     rows: int | None = None,
@@ -73,10 +114,7 @@ def make_sample(
     seed: int | None = None,
     spec: SampleSpec | None = None,
 ) -> SampleTruth:
-    """Writes believable deliveries under `folder`, which stands for the bucket, and the truth about them.
-
-    The same arguments give the same bytes. `spec` holds all choices with their defaults; the four named here go first.
-    """
+    """As `sample`, with every choice that there is: `spec` holds them, and the four named here go first."""
     chosen = spec or SampleSpec()
     chosen = replace(
         chosen,
@@ -102,13 +140,13 @@ def _check(spec: SampleSpec) -> None:
         raise ConfigError("a sample has at least one month, no negative rows, and at least one file a delivery")
     if spec.months > 120:
         raise ConfigError(f"{spec.months} months are more than a sample can tell apart", remedy="Ask for 120 or fewer.")
-    if spec.kind != "cur" and spec.packing == "zip":
+    if spec.kind != "cur" and spec.format == "zip":
         raise ConfigError("Data Exports are never ZIP files", remedy="Choose gzip or parquet.")
 
 
 def _keeps_old(spec: SampleSpec) -> bool:
     """Whether an older delivery of a month is still there; CUR in Parquet is always overwritten."""
-    return spec.layout == "new" and not (spec.kind == "cur" and spec.packing == "parquet")
+    return spec.layout == "new" and not (spec.kind == "cur" and spec.format == "parquet")
 
 
 def _plan(spec: SampleSpec) -> list[_Delivery]:
@@ -148,21 +186,21 @@ def _delivery_id(spec: SampleSpec, created: datetime) -> str:
 def _make(root: Path, spec: SampleSpec, delivery: _Delivery) -> DeliveryTruth:
     columns = month_columns(spec.columns, delivery.month, restated=delivery.restated)
     sheet = _sheet(spec, delivery, columns)
-    tally = Tally.of(sheet)
+    tally = SampleTally.of(sheet)
     keys = [_file_key(spec, delivery, number) for number in range(1, spec.files + 1)]
     for number, key in enumerate(keys):
         share = spec.rows // spec.files + (1 if number < spec.rows % spec.files else 0)
         rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}/{delivery.start:%Y-%m}/{delivery.restated}/{number}")
-        write_file(root / key, spec.packing, sheet, rng, share, tally)
+        write_file(root / key, spec.format, sheet, rng, share, tally)
     manifests = _write_manifests(root, spec, delivery, columns, keys)
-    if spec.kind == "cur" and spec.packing == "parquet":
+    if spec.kind == "cur" and spec.format == "parquet":
         status = root / _report_folder(spec) / spec.report / "cost_and_usage_data_status"
         status.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"status": ["READY"]}), status / "cost_and_usage_data_status.parquet")
     # The time of a file is what a mirror keeps of its delivery time, and what orders deliveries whose id is a UUID.
     for path in [root / key for key in (*keys, *manifests)]:
         os.utime(path, (delivery.created.timestamp(), delivery.created.timestamp()))
-    names = finished_names(sheet) if spec.packing == "parquet" else {name: name for name in headers(sheet)}
+    names = finished_names(sheet) if spec.format == "parquet" else {name: name for name in headers(sheet)}
     return DeliveryTruth(
         payer=spec.payer,
         report=spec.report,
@@ -218,11 +256,11 @@ def _run_folder(delivery: _Delivery) -> str:
 
 
 def _file_key(spec: SampleSpec, delivery: _Delivery, number: int) -> str:
-    name = f"{spec.report}-{number:05d}.{SUFFIXES[spec.packing]}"
+    name = f"{spec.report}-{number:05d}.{SUFFIXES[spec.format]}"
     if spec.kind != "cur":
         period = f"{_report_folder(spec)}/data/BILLING_PERIOD={delivery.start:%Y-%m}"
         return f"{period}/{_run_folder(delivery)}/{name}" if spec.layout == "new" else f"{period}/{name}"
-    if spec.packing == "parquet":
+    if spec.format == "parquet":
         folder = f"{_report_folder(spec)}/{spec.report}/year={delivery.start.year}/month={delivery.start.month}"
         return f"{folder}/{name}"
     folder = _date_folder(spec, delivery)
@@ -256,13 +294,13 @@ def _cur_manifest(
     listed = [{"category": each.category, "name": each.name, "type": each.type} for each in columns]
     if not spec.typed:
         listed = [{"category": each.category, "name": each.name} for each in columns]
-    parquet = spec.packing == "parquet"
+    parquet = spec.format == "parquet"
     return {
         "assemblyId": delivery.id,
         "account": spec.payer,
         "columns": listed,
         "charset": "UTF-8",
-        "compression": {"gzip": "GZIP", "zip": "ZIP", "csv": "NONE", "parquet": "Parquet"}[spec.packing],
+        "compression": {"gzip": "GZIP", "zip": "ZIP", "csv": "NONE", "parquet": "Parquet"}[spec.format],
         "contentType": "Parquet" if parquet else "text/csv",
         "reportId": hashlib.sha256(spec.report.encode()).hexdigest(),
         "reportName": spec.report,
@@ -285,8 +323,8 @@ def _export_manifest(
         "exportName": spec.report,
         "accountId": spec.payer,
         "columns": [_export_column(cell) for cell in cells(spec.kind, columns)] if spec.typed else [],
-        "compression": "PARQUET" if spec.packing == "parquet" else "GZIP",
-        "contentType": "PARQUET" if spec.packing == "parquet" else "TEXT_OR_CSV",
+        "compression": "PARQUET" if spec.format == "parquet" else "GZIP",
+        "contentType": "PARQUET" if spec.format == "parquet" else "TEXT_OR_CSV",
         "createdAt": delivery.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "dataFiles": [f"s3://{spec.bucket}/{key}" for key in keys],
     }

@@ -55,14 +55,14 @@ class Sheet:
 
 
 @dataclass
-class Tally:
+class SampleTally:
     """Rows and exact sums while they are made: per kind of line, in integers."""
 
     rows: list[int]
     amounts: list[list[int]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, sheet: Sheet) -> "Tally":
+    def of(cls, sheet: Sheet) -> "SampleTally":
         return cls([0] * len(sheet.charges), [[0] * len(MEASURES) for _ in sheet.charges])
 
     def totals(self, sheet: Sheet) -> Totals:
@@ -99,7 +99,7 @@ def header(sheet: Sheet) -> str:
     return ",".join(quoted(name) for name in headers(sheet)) + "\n"
 
 
-def write_rows(sheet: Sheet, rng: Random, count: int, tally: Tally, write: Callable[[bytes], object]) -> None:
+def write_rows(sheet: Sheet, rng: Random, count: int, tally: SampleTally, write: Callable[[bytes], object]) -> None:
     """Hands `count` lines to `write`, in chunks, and adds them to the tally."""
     formats = [_format(sheet, charge) for charge in sheet.charges]
     resources = [_resources(charge, rng) for charge in sheet.charges]

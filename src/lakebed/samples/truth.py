@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from lakebed.model import Totals
+from lakebed.samples.kinds import SampleKind
 
 TRUTH_FILE = "truth.json"
 
@@ -46,7 +47,7 @@ class SampleTruth:
     """All deliveries of a sample in the order in which they were made."""
 
     folder: Path
-    kind: str
+    kind: SampleKind
     seed: int
     deliveries: tuple[DeliveryTruth, ...]
 
@@ -67,32 +68,5 @@ class SampleTruth:
         (self.folder / TRUTH_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def read_truth(folder: Path | str) -> SampleTruth:
-    """The truth of a sample that was made earlier."""
-    path = Path(folder)
-    stored = json.loads((path / TRUTH_FILE).read_text(encoding="utf-8"))
-    return SampleTruth(path, stored["kind"], stored["seed"], tuple(_delivery(found) for found in stored["deliveries"]))
-
-
-def _delivery(stored: dict[str, object]) -> DeliveryTruth:
-    match stored:
-        case {"rows": int(rows), "sums": dict(sums), "by_currency": dict(by_currency)}:
-            totals = Totals(rows, _decimals(sums), {code: _decimals(part) for code, part in by_currency.items()})
-        case _:
-            raise ValueError(f"{TRUTH_FILE} was not written by this version of lakebed sample")
-    names = ("payer", "report", "period", "delivery", "manifest")
-    texts = {name: str(stored[name]) for name in names}
-    files, columns = stored["files"], stored["columns"]
-    assert isinstance(files, list)
-    assert isinstance(columns, list)
-    return DeliveryTruth(
-        **texts, current=stored["current"] is True, files=tuple(files), columns=tuple(columns), totals=totals
-    )
-
-
 def _texts(sums: Mapping[str, Decimal]) -> dict[str, str]:
     return {name: format(amount, "f") for name, amount in sums.items()}
-
-
-def _decimals(texts: Mapping[str, str]) -> dict[str, Decimal]:
-    return {name: Decimal(text) for name, text in texts.items()}

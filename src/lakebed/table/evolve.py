@@ -1,11 +1,12 @@
 """`lakebed.evolve`: a table's schema grows without any rows arriving, planned, shown and applied."""
 
 import json
+import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,41 +20,48 @@ from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.spark import from_spark, from_spark_ddl
 from lakebed.schema.types import Column, DataType, Schema
 from lakebed.state.records import schema_changes
-from lakebed.table.read import open_table
+from lakebed.table.read import TableLike, open_table, open_workspace
 from lakebed.targets.base import Change, TableState, Target
-from lakebed.workspace import Workspace
 
-# The ways in which somebody can say what the incoming columns are.
-SchemaLike: TypeAlias = "Schema | pa.Schema | Mapping[str, str] | Sequence[Mapping[str, str]] | str"
+SchemaLike: TypeAlias = Schema | pa.Schema | Mapping[str, str] | Sequence[Mapping[str, str]] | str | os.PathLike[str]
+"""The columns of a table: as a schema, as names and types, as DDL text, or the path of a file that holds them."""
 
 ATTEMPTS = 10
 LONGEST_PAUSE_SECONDS = 3.0
 
 
 def evolve(
-    target: str,
+    target: TableLike,
     incoming_schema: SchemaLike,
     *,
     dry_run: bool = False,
-    workdir: str | Path | None = None,
-    on_conflict: str = "refuse",
+    workdir: str | os.PathLike[str] | None = None,
+    on_conflict: Literal["refuse", "variant"] = "refuse",
 ) -> EvolutionPlan:
     """Adds and widens columns of a table so that it could take data of this schema; never drops or narrows one.
 
-    With `dry_run` nothing is touched. The schema is ours, pyarrow's, `{name: type}`, a list of `{"name", "type"}`, or
-    text as `read_schema` takes it.
+    With `dry_run` nothing is touched. The schema is ours, pyarrow's, `{name: type}`, a list of `{"name", "type"}`, DDL
+    text, or a `.parquet`, `.json` or `.sql` file. A type that does not fit is refused, or with `on_conflict="variant"`
+    gets a column of its own.
+
+    >>> lakebed.evolve("parquet:costs", {"id": "int", "cost": "decimal(38,18)"}).creates
+    True
+    >>> print(lakebed.evolve("parquet:costs", "id bigint, tag string", dry_run=True))
+    add     tag text
+    widen   id from int32 to int64
+    NULL    in new rows: cost
     """
     opened = open_table(target, workdir=workdir)
     if on_conflict not in ("refuse", "variant"):
         raise ConfigError(f"on_conflict is {on_conflict!r}", remedy="It is 'refuse' or 'variant'.")
-    policy = Policy(on_conflict="variant" if on_conflict == "variant" else "refuse", rules=opened.capabilities.rules)
+    policy = Policy(on_conflict=on_conflict, rules=opened.capabilities.rules)
     incoming = as_schema(incoming_schema)
     if dry_run:
-        return _plan(opened, lambda _: incoming, policy)
+        state = opened.state()
+        return plan_evolution(state.schema if state.exists else None, incoming, policy)
     plan, version = apply(opened, lambda _: incoming, policy)
     if plan.changes_schema:
-        workspace = Workspace.open({"workdir": None if workdir is None else str(workdir)})
-        with workspace.ledger() as ledger:
+        with open_workspace(workdir).ledger() as ledger:
             ledger.record_schema_changes(opened.address, schema_changes(plan), version=version)
     return plan
 
@@ -78,7 +86,7 @@ def apply(target: Target, incoming: Callable[[Schema], Schema], policy: Policy) 
 def _commit(target: Target, state: TableState, plan: EvolutionPlan) -> str:
     staging = target.stage(state, plan)
     try:
-        # Plain Parquet has no place but its files for a type: those with the narrower one are written anew.
+        # Plain Parquet has no place but its files for a type: those with the narrower one are rewritten.
         narrow = target.files_to_widen(state, plan)
         rewritten = ArrowEngine(load_settings().storage.settings()).rewrite(narrow, staging) if narrow else ()
         return target.commit(state, staging, Change(plan, rewritten, narrow)).version
@@ -87,28 +95,24 @@ def _commit(target: Target, state: TableState, plan: EvolutionPlan) -> str:
         raise
 
 
-def _plan(target: Target, incoming: Callable[[Schema], Schema], policy: Policy) -> EvolutionPlan:
-    state = target.state()
-    return plan_evolution(state.schema if state.exists else None, incoming(state.schema), policy)
-
-
 def as_schema(given: SchemaLike) -> Schema:
     """Our schema for any of the ways in which one can be given."""
     if isinstance(given, Schema):
         return given
     if isinstance(given, pa.Schema):
         return from_arrow_schema(given)
-    if isinstance(given, str):
+    if isinstance(given, str | os.PathLike):
         return read_schema(given)
     if isinstance(given, Mapping):
         return Schema.of(Column(name, parse_type(kind, column=name)) for name, kind in given.items())
     return Schema.of(Column(one["name"], parse_type(one["type"], column=one["name"])) for one in given)
 
 
-def read_schema(text: str) -> Schema:
+def read_schema(given: str | os.PathLike[str]) -> Schema:
     """A schema from a Parquet file, a JSON file (`{name: type}` or a list of `{"name", "type"}`), or DDL such as
     `id bigint, cost decimal(38,18)`. Types are Spark's or DuckDB's words.
     """
+    text = os.fspath(given)
     path = Path(text)
     if path.suffix in (".parquet", ".json", ".sql") and not path.exists():
         raise ConfigError(f"there is no file {text}")

@@ -1,32 +1,19 @@
-"""`lakebed history` and `lakebed rollback`: who changed which column when, and going back to an earlier state."""
+"""`lakebed history` and `lakebed rollback`: which delivery changed which column, and going back to an earlier state."""
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from lakebed.errors import ConfigError, LakebedError
 from lakebed.state.rebuild import describe_table
 from lakebed.state.records import SchemaChangeRecord
-from lakebed.table.read import open_table
+from lakebed.table.read import TableLike, open_table, open_workspace
+from lakebed.targets.base import Target
 from lakebed.targets.snapshots import HasSnapshots, SnapshotRecord
-from lakebed.workspace import Workspace
-
-
-def rollback(target: str, snapshot: int, *, workdir: str | Path | None = None) -> SnapshotRecord:
-    """Makes an earlier snapshot of an Iceberg table the current one. The schema stays as wide as it is.
-
-    The ledger then knows which deliveries the table holds, so that the next run loads what is missing again.
-    """
-    table = table_with_snapshots(target, workdir)
-    table.roll_back(snapshot)
-    opened = open_table(target, workdir=workdir)
-    with open_workspace(workdir).ledger() as ledger:
-        ledger.rebuild([describe_table(opened, opened.state())])
-    return next(record for record in table.snapshots() if record.id == snapshot)
 
 
 @dataclass(frozen=True)
 class History:
-    """Who changed which column when, from the ledger, and the snapshots of a table that has them."""
+    """Which column changed when and for which delivery, from the ledger, and the snapshots of a table that has them."""
 
     table: str
     changes: tuple[SchemaChangeRecord, ...]
@@ -55,8 +42,14 @@ class History:
         }
 
 
-def history(target: str, *, workdir: str | Path | None = None) -> History:
-    """What happened to a table. Touches nothing."""
+def history(target: TableLike, *, workdir: str | os.PathLike[str] | None = None) -> History:
+    """What happened to a table: its schema changes and its snapshots. Touches nothing.
+
+    >>> _ = lakebed.evolve("parquet:costs", "id int")
+    >>> _ = lakebed.evolve("parquet:costs", "id bigint")
+    >>> [(one.change.kind, one.change.column) for one in lakebed.history("parquet:costs").changes]
+    [('created', 'id'), ('widened', 'id')]
+    """
     opened = open_table(target, workdir=workdir)
     with open_workspace(workdir).ledger_for_reading() as ledger:
         changes = ledger.schema_history(opened.address)
@@ -66,15 +59,30 @@ def history(target: str, *, workdir: str | Path | None = None) -> History:
     return History(opened.address, changes, found)
 
 
-def table_with_snapshots(target: str | None, workdir: str | Path | None) -> HasSnapshots:
-    remedy = "Name an Iceberg table: iceberg:NAMESPACE.TABLE."
-    if target is None:
-        raise ConfigError("snapshots belong to one table", remedy=remedy)
+def rollback(target: TableLike, snapshot: int, *, workdir: str | os.PathLike[str] | None = None) -> SnapshotRecord:
+    """Makes an earlier snapshot of an Iceberg table the current one. The schema stays as wide as it is.
+
+    The ledger then knows which deliveries the table holds, so that the next run loads what is missing again.
+
+    >>> for number in (1, 2):
+    ...     _ = lakebed.merge(pa.table({"id": [number]}), "iceberg:billing.costs", keys="id", workdir="work")
+    >>> first, second = lakebed.history("iceberg:billing.costs", workdir="work").snapshots
+    >>> lakebed.rollback("iceberg:billing.costs", first.id, workdir="work").rows
+    1
+    """
     opened = open_table(target, workdir=workdir)
-    if isinstance(opened, HasSnapshots):
-        return opened
-    raise ConfigError(f"{target} has no snapshots", remedy=remedy)
+    table = require_snapshots(opened)
+    table.roll_back(snapshot)
+    with open_workspace(workdir).ledger() as ledger:
+        ledger.rebuild([describe_table(opened, opened.state())])
+    return next(record for record in table.snapshots() if record.id == snapshot)
 
 
-def open_workspace(workdir: str | Path | None) -> Workspace:
-    return Workspace.open({"workdir": None if workdir is None else str(workdir)})
+def require_snapshots(table: Target | None) -> HasSnapshots:
+    """The table as one that has snapshots; refused where it has none, or where no table was named."""
+    remedy = "Name an Iceberg table: iceberg:NAMESPACE.TABLE."
+    if table is None:
+        raise ConfigError("snapshots belong to one table", remedy=remedy)
+    if isinstance(table, HasSnapshots):
+        return table
+    raise ConfigError(f"{table.address} has no snapshots", remedy=remedy)

@@ -1,9 +1,9 @@
 """`lakebed.read`: a table of any target as a Spark DataFrame, or as a pyarrow Dataset or Table."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 import pyarrow as pa
 import pyarrow.dataset as pads
@@ -22,24 +22,40 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+TableLike: TypeAlias = str | os.PathLike[str] | Target
+"""One table: its address, the path of a folder of Parquet files, or a target that is open already."""
+
+
 @overload
 def read(
-    target: str, *, spark: None = None, workdir: str | Path | None = None, columns: Sequence[str] | None = None
+    target: TableLike,
+    *,
+    spark: None = None,
+    workdir: str | os.PathLike[str] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> pads.Dataset | pa.Table: ...
 @overload
 def read(
-    target: str, *, spark: "SparkSession", workdir: str | Path | None = None, columns: Sequence[str] | None = None
+    target: TableLike,
+    *,
+    spark: "SparkSession",
+    workdir: str | os.PathLike[str] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> "DataFrame": ...
 def read(
-    target: str,
+    target: TableLike,
     *,
     spark: "SparkSession | None" = None,
-    workdir: str | Path | None = None,
+    workdir: str | os.PathLike[str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> "DataFrame | pads.Dataset | pa.Table":
     """The table as it stands: a Spark DataFrame with `spark=`, else a pyarrow Dataset or Table.
 
     Rows that other writers deleted are left out, columns that older files lack are NULL, and types are the table's.
+
+    >>> _ = lakebed.merge(pa.table({"id": [1, 2]}), "parquet:costs", keys="id")
+    >>> lakebed.read("parquet:costs").to_table()["id"].to_pylist()
+    [1, 2]
     """
     opened = open_table(target, workdir=workdir)
     if spark is None:
@@ -47,10 +63,16 @@ def read(
     return frame(spark, opened, load_settings().storage.settings(), columns=columns)
 
 
-def open_table(target: str, *, workdir: str | Path | None = None) -> Target:
+def open_table(target: TableLike, *, workdir: str | os.PathLike[str] | None = None) -> Target:
     """The table at an address, with the settings that hold here."""
-    workspace = Workspace.open({"workdir": None if workdir is None else str(workdir)})
-    return workspace.target(Address.parse(target, bare_path=True))
+    if not isinstance(target, str | os.PathLike):
+        return target
+    return open_workspace(workdir).target(Address.parse(os.fspath(target), bare_path=True))
+
+
+def open_workspace(workdir: str | os.PathLike[str] | None) -> Workspace:
+    """The work directory that was given, or the one that the settings name."""
+    return Workspace.open({"workdir": None if workdir is None else os.fspath(workdir)})
 
 
 def frame(

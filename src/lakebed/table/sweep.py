@@ -1,15 +1,15 @@
-"""`lakebed sweep`: removes what crashed runs left, and snapshots that nobody needs any more."""
+"""`lakebed sweep`: removes what crashed runs left, and old snapshots."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from lakebed.state.ledger import Ledger
 from lakebed.state.records import StagingFolder
 from lakebed.storage import Storage
-from lakebed.table.history import open_workspace, table_with_snapshots
-from lakebed.table.read import open_table
+from lakebed.table.history import require_snapshots
+from lakebed.table.read import TableLike, open_table, open_workspace
 from lakebed.targets.base import Target
 from lakebed.targets.snapshots import Expired, HasSnapshots
 
@@ -36,16 +36,19 @@ class Swept:
 
 
 def sweep(
-    target: str | None = None,
+    target: TableLike | None = None,
     *,
-    workdir: str | Path | None = None,
-    expire_before: timedelta | None = None,
+    expire_days: float | None = None,
     dry_run: bool = False,
+    workdir: str | os.PathLike[str] | None = None,
 ) -> Swept:
-    """Removes what crashed runs left, and with `expire_before` snapshots of an Iceberg table older than that.
+    """Removes what crashed runs left, and with `expire_days` snapshots of an Iceberg table older than that.
 
     Only folders that the ledger recorded before a job wrote into them are looked at, and only once no run that could
-    still commit them is alive; files that a table names stay.
+    still commit them is alive; files that a table names stay. Without a target it is every table of the ledger.
+
+    >>> lakebed.sweep(dry_run=True).files
+    ()
     """
     workspace = open_workspace(workdir)
     only = None if target is None else open_table(target, workdir=workdir)
@@ -56,8 +59,9 @@ def sweep(
             if only is None or orphan.table == only.address
         ]
     expired = Expired((), ())
-    if expire_before is not None:
-        expired = table_with_snapshots(target, workdir).expire(datetime.now(UTC) - expire_before, dry_run=dry_run)
+    if expire_days is not None:
+        before = datetime.now(UTC) - timedelta(days=expire_days)
+        expired = require_snapshots(only).expire(before, dry_run=dry_run)
     return Swept(
         folders=tuple(one.folder for one in left),
         files=tuple(uri for one in left for uri in one.loose),

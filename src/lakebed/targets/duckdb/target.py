@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification, SchemaError, TargetError
+from lakebed.errors import ColumnDropRefused, ConcurrentModification, NotFound, SchemaError, TargetError
 from lakebed.kernels.files import filesystem
 from lakebed.model import DataFile, Slice, Staging, Totals, WrittenFile
 from lakebed.schema.arrow import to_arrow_schema
@@ -162,11 +162,11 @@ class DuckDBTarget:
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         if not self._file.exists:
-            return to_arrow_schema(Schema()).empty_table()
+            raise NotFound(f"there is no table at {self.address}")
         with self._file.reading() as connection:
             state = self._state(connection)
             if not state.exists:
-                return to_arrow_schema(Schema()).empty_table()
+                raise NotFound(f"there is no table at {self.address}")
             chosen = Schema.of(state.schema[name] for name in columns) if columns is not None else state.schema
             found = connection.sql(f"SELECT {_names(chosen.names)} FROM {self._quoted}").to_arrow_table()
             return found.cast(to_arrow_schema(chosen))

@@ -147,6 +147,8 @@ class ParquetTarget:
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset:
         state = self.state()
+        if not state.exists:
+            raise NotFound(f"there is no table at {self.address}")
         dataset = self._dataset(state.files, state)
         if columns is None:
             return dataset

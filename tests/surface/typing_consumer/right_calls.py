@@ -1,0 +1,83 @@
+"""A program of a user: every public function, called as its types say. Type checkers read it; nothing runs it."""
+
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import assert_type
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame, SparkSession
+
+import lakebed
+from lakebed import Health, LakebedError, RunReport, Schema, Target
+
+
+class Watch(lakebed.Observer):
+    """Users derive from what is exported."""
+
+    def finished(self, report: lakebed.DeliveryReport) -> None:
+        assert_type(report.reconciled, bool | None)
+
+    def warned(self, message: str) -> None:
+        raise LakebedError(message, remedy="Look at the source.")
+
+
+def load(spark: SparkSession) -> None:
+    done = lakebed.run("bills", "duckdb:costs.duckdb", table="costs", spark=spark, observer=Watch(), period="2026-10")
+    assert_type(done, RunReport)
+    assert_type(
+        [(one.period, one.rows, one.added_columns) for one in done.deliveries], list[tuple[str, int, tuple[str, ...]]]
+    )
+    assert_type(done.to_dict(), dict[str, object])
+    planned = lakebed.plan("bills", "iceberg:billing", decimals="18,2")
+    assert_type(planned, lakebed.PlanReport)
+    for one in planned.deliveries:
+        assert_type(one.evolution, lakebed.EvolutionPlan | None)
+    assert_type(lakebed.reconcile("duckdb:costs.duckdb").holds, bool)
+
+
+def merge(frame: DataFrame) -> lakebed.MergeResult:
+    rows = pa.table({"id": [1], "cost": [Decimal("1.25")]})
+    lakebed.merge(rows, Path("costs"), keys=["id"], strategy="full_merge", missing="null", engine="arrow")
+    lakebed.merge("new.parquet", "costs", keys="id", strategy="deduplicate", dedup_order_by=["at"], dry_run=True)
+    try:
+        return lakebed.merge(frame, "iceberg:billing.costs", keys="id", workdir=Path("work"))
+    except lakebed.DatasetMergeError as refused:
+        assert_type(refused.strategy, str | None)
+        raise
+
+
+def change(table: Target) -> None:
+    plan = lakebed.evolve("parquet:costs", {"id": "bigint"}, dry_run=True, workdir=Path("work"))
+    assert_type(plan, lakebed.EvolutionPlan)
+    assert_type(plan.final, Schema)
+    lakebed.evolve(table, Path("schema.json"), on_conflict="variant")
+    lakebed.evolve(Path("costs"), [{"name": "id", "type": "bigint"}])
+    lakebed.evolve("duckdb:costs.duckdb#costs", plan.final)
+    story = lakebed.history(table, workdir=Path("work"))
+    assert_type(story, lakebed.History)
+    for snapshot in story.snapshots:
+        assert_type(snapshot, lakebed.SnapshotRecord)
+        assert_type(lakebed.rollback("iceberg:billing.costs", snapshot.id).at, datetime)
+    assert_type([one.at for one in story.changes], list[datetime])
+    swept = lakebed.sweep("iceberg:billing.costs", expire_days=0.5, dry_run=True)
+    assert_type(swept, lakebed.Swept)
+    assert_type(swept.expired, lakebed.Expired)
+    lakebed.sweep(workdir=Path("work"))
+
+
+def look(spark: SparkSession) -> None:
+    lakebed.read("parquet:costs", columns=["id"])
+    lakebed.read(Path("costs"), workdir=Path("work"))
+    assert_type(lakebed.read("duckdb:costs.duckdb#costs", spark=spark), DataFrame)
+    traced = lakebed.analyze("SELECT a FROM t", dialect="duckdb", schema={"tables": [{"name": "t", "columns": ["a"]}]})
+    assert_type(traced, lakebed.AnalyzeResult)
+    lakebed.analyze([lakebed.Script("SELECT 1", "one.sql")], schema=Path("schema.json"), allow_implied=False)
+    assert_type([issue.code for issue in traced.issues], list[str])
+
+
+def try_out() -> Health:
+    truth = lakebed.sample(Path("bills"), months=2, rows=10, kind="focus", format="parquet", layout="overwrite")
+    assert_type(truth, lakebed.SampleTruth)
+    assert_type([one.totals.sums["cost"] for one in truth.current], list[Decimal])
+    return lakebed.doctor([Path("bills"), "s3://bucket"], quick=True, on_check=print)

@@ -1,0 +1,29 @@
+"""The same program with mistakes. Behind each stands what mypy and pyright must say of its line."""
+
+from pathlib import Path
+
+import lakebed
+
+lakebed.rnu("bills", "duckdb:costs.duckdb")  # attr-defined, reportAttributeAccessIssue
+lakebed.run("bills", "duckdb:costs.duckdb", reports="x")  # call-arg, reportCallIssue
+lakebed.run("bills", "duckdb:costs.duckdb", naming="greek")  # arg-type, reportArgumentType
+lakebed.run("bills")  # call-arg, reportCallIssue
+lakebed.plan("bills", "duckdb:costs.duckdb", reports="x")  # call-arg, reportCallIssue
+lakebed.merge("new.parquet", "costs", keys="id", strategy="upsrt")  # arg-type, reportArgumentType
+lakebed.merge("new.parquet", "costs", keys="id", missing="drop")  # arg-type, reportArgumentType
+lakebed.merge("new.parquet", "costs", keys="id", engine="polars")  # arg-type, reportArgumentType
+lakebed.merge("new.parquet", 42, keys="id")  # arg-type, reportArgumentType
+lakebed.merge("new.parquet", "costs")  # call-arg, reportCallIssue
+lakebed.evolve("parquet:costs", {"id": "int"}, on_conflict="varient")  # arg-type, reportArgumentType
+lakebed.evolve("parquet:costs")  # call-arg, reportCallIssue
+_ = lakebed.evolve("parquet:costs", "id int").dropped  # attr-defined, reportAttributeAccessIssue
+lakebed.read(42)  # call-overload, reportArgumentType
+lakebed.read("parquet:costs", columns="id", spark="local")  # call-overload, reportArgumentType
+lakebed.history(None)  # arg-type, reportArgumentType
+lakebed.rollback("iceberg:billing.costs", "latest")  # arg-type, reportArgumentType
+lakebed.sweep("iceberg:billing.costs", expire_days="7")  # arg-type, reportArgumentType
+lakebed.analyze("SELECT 1", schema=["t"])  # arg-type, reportArgumentType
+lakebed.sample(Path("bills"), kind="azure")  # arg-type, reportArgumentType
+lakebed.sample(Path("bills"), packing="zip")  # call-arg, reportCallIssue
+lakebed.doctor("bills", quick="yes")  # arg-type, reportArgumentType
+lakebed.reconcile("duckdb:costs.duckdb", periods="2026-10")  # call-arg, reportCallIssue
