@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from lakebed.config import load_settings
+from lakebed.engines.spark.session import Session, open_session
 from tests.support import spark_cluster as cluster
 from tests.support.s3_server import S3Server
 from tests.support.s3_server import s3_server as start_s3_server
 
-from lakebed.config import load_settings
-from lakebed.engines.spark.session import Session, open_session
+# No deadline and no complaint about slow examples: two busy cores say nothing about our code.
+settings.register_profile("lakebed", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("lakebed")
 
 
 @pytest.fixture(scope="session")
