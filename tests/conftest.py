@@ -1,5 +1,6 @@
 """Fixtures that tests of several folders share."""
 
+import os
 import subprocess
 import sys
 import sysconfig
@@ -7,12 +8,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from lakebed.config import load_settings
 from lakebed.engines.spark.session import Session, open_session
 from tests.support import spark_cluster as cluster
 from tests.support.s3_server import S3Server
 from tests.support.s3_server import s3_server as start_s3_server
+
+# No deadline and no complaint about slow examples: two busy cores say nothing about our code.
+settings.register_profile("lakebed", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("lakebed")
+
+
+def pytest_configure() -> None:
+    """Where Python may keep no bytecode beside the source, it is kept in the virtual environment.
+
+    Tests start hundreds of processes; each would spend seconds on compiling every package that it imports.
+    """
+    if sys.dont_write_bytecode:
+        sys.pycache_prefix = str(Path(sys.prefix) / "pycache")
+        sys.dont_write_bytecode = False
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(scope="session")

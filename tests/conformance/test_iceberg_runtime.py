@@ -37,7 +37,6 @@ def by_runtime(target: IcebergTarget, statements: list[str], **environment: str)
         text=True,
         env={**os.environ, **environment},
         check=False,
-        timeout=300,
     )
     answer = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
     assert answer, done.stderr[-4000:]

@@ -24,9 +24,7 @@ PROGRAM = str(SUPPORT / "merging_dies.py")
 
 
 def run(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, PROGRAM, *arguments], check=True, timeout=300, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, PROGRAM, *arguments], check=True, capture_output=True, text=True)
     return done.stdout
 
 

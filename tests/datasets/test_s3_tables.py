@@ -126,7 +126,7 @@ def test_multiple_evolution_cycles(tmp_path: Path) -> None:
 NAMES = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=5, unique=True)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(runs=st.lists(NAMES, min_size=2, max_size=4))
 def test_property_whatever_comes_no_column_no_row_and_no_field_id_is_lost(
     tmp_path_factory: pytest.TempPathFactory, runs: list[list[str]]

@@ -1,4 +1,4 @@
-"""Every kind of source, as our samples make them, through the whole pipeline. Real files: test_samples.py."""
+"""Every kind of source, as our samples make them, through the whole pipeline. Real files: test_real_files.py."""
 
 from pathlib import Path
 

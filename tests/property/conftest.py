@@ -1,13 +1,9 @@
-"""Hypothesis for the whole folder: no deadline, because two busy cores say nothing about our code."""
+"""What property tests share."""
 
 from collections.abc import Iterator
 
 import duckdb
 import pytest
-from hypothesis import settings
-
-settings.register_profile("lakebed", deadline=None, database=None)
-settings.load_profile("lakebed")
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def fits(number: Decimal) -> bool:
 
 
 @given(st.lists(numbers(), min_size=1, max_size=8))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_numbers_are_exact_or_refused(texts: list[str]) -> None:
     schema = pa.schema([("cost", EXACT), ("n", pa.string())])
     data = "cost,n\n" + "".join(f"{text},{n}\n" for n, text in enumerate(texts))
@@ -84,7 +84,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_siz
     block_bytes=st.integers(1, 64),
     bom=st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_text_comes_back_as_it_was_written(
     rows: list[tuple[str, str, str]], line_end: str, quoting: int, block_bytes: int, bom: bool
 ) -> None:

@@ -31,7 +31,7 @@ def test_partition_paths_round_trip(partition: dict[str, str | None]) -> None:
 
 
 @given(st.lists(values, max_size=6), st.lists(values, max_size=6), values, st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_bounds_prove_only_what_is_true(
     first: list[str | None], second: list[str | None], wanted: str | None, group: int
 ) -> None:
@@ -63,7 +63,6 @@ def test_bounds_prove_only_what_is_true(
     ),
     st.integers(1, 7),
 )
-@settings(deadline=None)
 def test_sums_are_those_of_python(data: list[tuple[Decimal | None, int | None, str | None]], batch: int) -> None:
     table = pa.table(
         {

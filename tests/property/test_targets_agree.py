@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.model import DELIVERY, PERIOD, Slice
@@ -48,7 +48,7 @@ arrivals = st.builds(
 
 
 @given(st.lists(arrivals, min_size=1, max_size=5))
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8)
 def test_targets_agree_with_a_list_of_rows(months: list[Arrival]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         targets: list[tuple[Target, tuple[str, ...]]] = [

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.support import SHARED
+from tests.support.steps import count_steps
 
 from lakebed.errors import ConfigError, NotFound
 from lakebed.model import Delivery
 from lakebed.samples import SampleSpec, SampleTruth, make_sample
 from lakebed.source.discover import Discovered, DiscoverFilters, discover
 from lakebed.source.header import with_columns
-from lakebed.storage import Storage
+from lakebed.storage import Entry, Storage
 
 SAMPLES = SHARED / "samples" / "cur"
 UUIDS = ("ea74f90b-e82f-9c72-fab6-abc716793752", "0b5c6f3e-1111-4222-8333-444455556666")
@@ -347,12 +348,12 @@ def test_one_name_for_two_kinds_is_said_aloud(tmp_path: Path) -> None:
     assert any("is delivered as cur and cur2" in warning for warning in found(tmp_path).warnings)
 
 
-def test_ten_thousand_files_are_planned_in_seconds(tmp_path: Path) -> None:
-    folder = tmp_path / "billing/big/20260901-20261001/20261003T053622Z"
+def deliver_many_files(place: Path, count: int) -> Path:
+    folder = place / "billing/big/20260901-20261001/20261003T053622Z"
     folder.mkdir(parents=True)
-    keys = [f"{folder.relative_to(tmp_path)}/big-{number:05d}.csv.gz" for number in range(10_000)]
+    keys = [f"{folder.relative_to(place)}/big-{number:05d}.csv.gz" for number in range(count)]
     for key in keys:
-        (tmp_path / key).touch()
+        (place / key).touch()
     manifest = {
         "assemblyId": "20261003T053622Z",
         "account": "1",
@@ -361,13 +362,40 @@ def test_ten_thousand_files_are_planned_in_seconds(tmp_path: Path) -> None:
         "reportKeys": keys,
         "columns": [{"category": "lineItem", "name": f"Column{number}", "type": "String"} for number in range(300)],
     }
-    for place in (folder, folder.parent):
-        (place / "big-Manifest.json").write_text(json.dumps(manifest))
-    started = time.monotonic()
-    discovered = found(tmp_path)
-    assert time.monotonic() - started < 5
-    assert len(discovered.deliveries[0].files) == 10_000
-    assert discovered.deliveries[0].complete
+    for manifests in (folder, folder.parent):
+        (manifests / "big-Manifest.json").write_text(json.dumps(manifest))
+    return place
+
+
+def test_the_work_grows_with_the_number_of_files_and_no_faster(tmp_path: Path) -> None:
+    few, many = (deliver_many_files(tmp_path / str(count), count) for count in (500, 5_000))
+    found(few)
+    assert count_steps(lambda: found(many)) < 11 * count_steps(lambda: found(few))
+    (delivery,) = found(many).deliveries
+    assert len(delivery.files) == 5_000
+    assert delivery.complete
+
+
+def test_many_files_are_listed_and_not_asked_for_one_by_one(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Counting(Storage):
+        def list(self, folder: str) -> Iterator[Entry]:
+            asked.append(f"list {folder}")
+            return super().list(folder)
+
+        def read(self, uri: str) -> bytes:
+            asked.append(f"read {uri}")
+            return super().read(uri)
+
+        def head(self, uri: str) -> Entry:
+            asked.append(f"head {uri}")
+            return super().head(uri)
+
+    place = deliver_many_files(tmp_path, 1_000)
+    (delivery,) = discover(str(place), Counting()).deliveries
+    assert delivery.complete
+    assert [each.split()[0] for each in asked] == ["list", "read", "read"], asked
 
 
 @pytest.mark.skipif(not SAMPLES.exists(), reason="the shared samples are not here")

@@ -22,7 +22,8 @@ from lakebed.storage import StorageSettings
 
 # A port may be taken between asking the system for it and the server binding it.
 ATTEMPTS = 3
-READY_WITHIN_SECONDS = 30.0
+# It only ends what hangs: a server that found its port taken ends by itself.
+READY_WITHIN_SECONDS = 300.0
 REGION = "us-east-1"
 TABLE_BUCKET = "lake"
 
@@ -110,7 +111,7 @@ def s3_server() -> Iterator[S3Server]:
             finally:
                 process.terminate()
                 try:
-                    process.wait(timeout=5)
+                    process.wait(timeout=60)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
@@ -211,7 +212,7 @@ def _buckets(server: S3Server) -> list[pafs.FileInfo]:
 
 def _answers(url: str) -> None:
     try:
-        with urllib.request.urlopen(url, timeout=2):
+        with urllib.request.urlopen(url, timeout=60):
             pass
     except urllib.error.HTTPError as refusal:
         # Any answer of the server proves that it is up; that we carried no signature is the expected complaint.

@@ -18,7 +18,7 @@ from lakebed.errors import StorageError
 from lakebed.storage import StorageSettings
 
 REGION = "us-east-1"
-READY_WITHIN_SECONDS = 60.0
+READY_WITHIN_SECONDS = 900.0  # it only ends what hangs
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def s3_tables(bucket: str = "lake") -> Iterator[S3Tables]:
         finally:
             process.terminate()
             try:
-                process.wait(timeout=10)
+                process.wait(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -95,7 +95,7 @@ def _create_bucket(endpoint: str, name: str, process: "subprocess.Popen[bytes]",
     deadline = time.monotonic() + READY_WITHIN_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            with urllib.request.urlopen(request, timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return str(json.load(answer)["arn"])
         except urllib.error.HTTPError as refused:
             raise StorageError(f"MiniStack made no table bucket: {refused.read()!r}") from refused

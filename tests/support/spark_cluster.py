@@ -15,7 +15,9 @@ from pathlib import Path
 from lakebed.engines.spark.java import find_java
 from lakebed.errors import EngineError
 
-_STARTING_SECONDS = 180
+# They only end what hangs: a busy machine takes its time.
+STARTING_SECONDS = 900
+STOPPING_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,9 @@ class Server:
     url: str
     environment: Mapping[str, str]
 
-    def run(
-        self, code: str, *arguments: str, timeout: float = 400, environment: Mapping[str, str] | None = None
-    ) -> str:
+    def run(self, code: str, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
         """Runs a driver program, whose first argument is the URL, and returns what it printed. See `run_python`."""
-        return run_python(
-            code, self.url, *arguments, timeout=timeout, environment={**self.environment, **(environment or {})}
-        )
+        return run_python(code, self.url, *arguments, environment={**self.environment, **(environment or {})})
 
 
 @contextmanager
@@ -84,7 +82,7 @@ def _environment() -> dict[str, str]:
     }
 
 
-def run_python(code: str, *arguments: str, timeout: float = 400, environment: Mapping[str, str] | None = None) -> str:
+def run_python(code: str, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
     """Runs a program in a process of its own and returns its stdout: classic and Connect sessions share no process.
 
     Raises EngineError with its stderr when it fails.
@@ -94,7 +92,6 @@ def run_python(code: str, *arguments: str, timeout: float = 400, environment: Ma
         env={**os.environ, **(environment or {})},
         capture_output=True,
         text=True,
-        timeout=timeout,
         check=False,
     )
     if ran.returncode != 0:
@@ -127,14 +124,14 @@ def _daemon(command: Sequence[str], *, log: Path, says: str, environment: Mappin
     finally:
         process.terminate()
         try:
-            process.wait(20)
+            process.wait(STOPPING_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
 def _await(log: Path, pattern: str, process: "subprocess.Popen[bytes]") -> str:
-    deadline = time.monotonic() + _STARTING_SECONDS
+    deadline = time.monotonic() + STARTING_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         if found := re.search(pattern, log.read_text(errors="replace")):
             return found[1]

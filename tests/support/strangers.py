@@ -54,7 +54,7 @@ def jars(*artifacts: str) -> list[Path] | str:
             if maven is None:
                 return f"Maven is not installed, and {path.name} is not in {folder}"
             command = [maven, "-q", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
-            done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, timeout=300)
+            done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
             if not path.exists():
                 return f"Maven could not fetch {artifact}: {(done.stdout + done.stderr).strip()[-300:]}"
         found.append(path)

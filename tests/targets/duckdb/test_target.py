@@ -38,7 +38,7 @@ def test_a_file_that_another_process_holds(tmp_path: Path) -> None:
         holder.stdout.readline()
         with pytest.raises(TargetLocked, match=rf"lake.duckdb is open in process {holder.pid} .*\n.*end that process"):
             target(tmp_path).state()
-        holder.communicate(b"go\n", timeout=30)
+        holder.communicate(b"go\n")
     assert target(tmp_path).state().rows == 1
 
 

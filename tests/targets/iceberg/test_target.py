@@ -58,6 +58,9 @@ def test_schema_removal_and_arrival_are_one_snapshot(tmp_path: Path) -> None:
     assert summary["lakebed.run"] == "r1"
     assert summary["lakebed.delivery"] == "d2"
     assert len(summary["lakebed.plan"]) == 64
+    # By these names other programs, and the next release, find what a snapshot is: whether a lost answer was a commit.
+    named = {name for name in summary.additional_properties if name.startswith("lakebed.")}
+    assert named == {"lakebed.run", "lakebed.delivery", "lakebed.plan", "lakebed.staging", "lakebed.added-columns"}
     assert [(row["id"], row["cost"], row["tag"]) for row in rows_of(target)] == [
         ("a", Decimal("2.000000000000000000"), "x"),
         ("n", Decimal("5.000000000000000000"), None),

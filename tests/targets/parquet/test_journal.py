@@ -3,13 +3,15 @@
 import os
 import subprocess
 import sys
-import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.support.steps import SteppedClock
 
 from lakebed.errors import TargetError, TargetLocked
 from lakebed.storage import Storage, StorageSettings
+from lakebed.targets.parquet import lock
 from lakebed.targets.parquet.journal import Journal, Put, Record
 from lakebed.targets.parquet.lock import exclusive
 from lakebed.targets.parquet.target import ParquetTarget
@@ -24,37 +26,42 @@ os.kill(os.getpid(), 9)
 """
 
 
-def test_a_lock_names_its_holder(tmp_path: Path) -> None:
+def test_a_lock_names_its_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SteppedClock()
+    monkeypatch.setattr(lock, "time", clock)
     uri = str(tmp_path / "lock")
     with (
         exclusive(uri, Storage()),
-        pytest.raises(TargetLocked, match=f"held by process {os.getpid()} on .* after waiting 0 s"),
-        exclusive(uri, Storage(), wait_seconds=0.1),
+        pytest.raises(TargetLocked, match=f"held by process {os.getpid()} on .* after waiting 7 s"),
+        exclusive(uri, Storage(), wait_seconds=7),
     ):
         pass
-    with exclusive(uri, Storage(), wait_seconds=0.1):
+    assert clock.now == pytest.approx(7, abs=lock.POLL_SECONDS)
+    with exclusive(uri, Storage(), wait_seconds=0):
         pass
 
 
-def test_a_commit_waits_for_the_lock(tmp_path: Path) -> None:
+def test_a_commit_waits_for_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = ParquetTarget(str(tmp_path / "t"))
     prepared = Loader(target, StorageSettings(), ()).prepare(rows(OCTOBER, [1]))
-    impatient = ParquetTarget(str(tmp_path / "t"), wait_seconds=0.1)
-    with exclusive(str(tmp_path / ".t.txn/lock"), Storage()):
+    impatient = ParquetTarget(str(tmp_path / "t"), wait_seconds=0)
+    with ExitStack() as holding:
+        # Whoever sleeps until the lock is free finds it freed.
+        clock = SteppedClock(when_asleep=holding.close)
+        monkeypatch.setattr(lock, "time", clock)
+        holding.enter_context(exclusive(str(tmp_path / ".t.txn/lock"), Storage()))
         with pytest.raises(TargetLocked):
             impatient.commit(prepared.state, prepared.staging, prepared.change)
-        patient = threading.Thread(target=lambda: target.commit(prepared.state, prepared.staging, prepared.change))
-        patient.start()
-        patient.join(0.3)
-        assert patient.is_alive()
-    patient.join()
+        assert clock.now == 0
+        target.commit(prepared.state, prepared.staging, prepared.change)
+        assert clock.now == lock.POLL_SECONDS
     assert target.state().rows == 1
 
 
 def test_living_stagings_stay_and_dead_ones_go(tmp_path: Path) -> None:
     dataset = str(tmp_path / "t")
     dead = subprocess.run(
-        [sys.executable, "-c", STAGES_AND_DIES, dataset], stdout=subprocess.PIPE, text=True, check=False, timeout=60
+        [sys.executable, "-c", STAGES_AND_DIES, dataset], stdout=subprocess.PIPE, text=True, check=False
     ).stdout.strip()
     assert (tmp_path / ".t.txn" / dead / "owner").exists()
     first, second = Journal(dataset, Storage()), Journal(dataset, Storage())

@@ -28,7 +28,7 @@ from lakebed.targets.iceberg.state import current_files, data_files, version
 
 # Snapshot properties.
 PREFIX = "lakebed."
-STAGING_ID = "lakebed.pipeline.stage"
+STAGING_ID = "lakebed.staging"
 PLAN_HASH = "lakebed.plan"
 ADDED_COLUMNS = "lakebed.added-columns"
 WIDENED_COLUMNS = "lakebed.widened-columns"

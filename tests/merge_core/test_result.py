@@ -1,0 +1,24 @@
+"""Counts of a merge: they balance, or they are an error."""
+
+import pytest
+
+from lakebed.datasets import DatasetMergeError, compute_merge_stats
+from lakebed.merge_core.result import MergeResult
+
+
+def test_stats_come_from_counted_rows() -> None:
+    stats = compute_merge_stats(
+        strategy="upsert", target_before=10, target_after=12, inserted_rows=2, updated_rows=3, deleted_rows=0
+    )
+    assert isinstance(stats, dict)
+    assert stats == {"inserted": 2, "updated": 3, "deleted": 0, "total": 12}
+    assert (stats.inserted, stats.updated, stats.deleted, stats.total) == (2, 3, 0, 12)
+
+
+def test_counts_that_do_not_balance_are_an_error() -> None:
+    with pytest.raises(DatasetMergeError, match="do not balance"):
+        compute_merge_stats(
+            strategy="upsert", target_before=10, target_after=11, inserted_rows=2, updated_rows=0, deleted_rows=0
+        )
+    with pytest.raises(DatasetMergeError, match="do not balance"):
+        MergeResult(inserted=1, total=5, before=5)

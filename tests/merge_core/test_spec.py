@@ -1,0 +1,32 @@
+"""What is asked of a merge: keys and strategy, refused before anything is read."""
+
+import pytest
+
+from lakebed.datasets import DatasetMergeError, normalize_keys
+from lakebed.merge_core.spec import STRATEGIES, MergeSpec
+
+
+def test_keys_are_normalised() -> None:
+    assert normalize_keys("id") == ["id"]
+    assert normalize_keys(["a", "b"]) == ["a", "b"]
+    assert normalize_keys(("a",)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind"),
+    [([], "EMPTY_KEY_COLUMNS"), ("", "EMPTY_KEY_COLUMNS"), (["a", "A"], "INVALID_KEY_COLUMNS"),
+     (["a", " "], "INVALID_KEY_COLUMNS"), ([1], "INVALID_KEY_COLUMNS")],
+)  # fmt: skip
+def test_wrong_keys_are_value_errors(keys: object, kind: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        normalize_keys(keys)  # type: ignore[arg-type]
+    assert isinstance(caught.value, DatasetMergeError)
+    assert caught.value.kind == kind
+
+
+def test_a_wrong_strategy_names_the_right_ones() -> None:
+    with pytest.raises(ValueError, match="Invalid merge strategy: 'upsrt'") as caught:
+        MergeSpec.of(keys="id", strategy="upsrt")
+    assert isinstance(caught.value, DatasetMergeError)
+    assert caught.value.kind == "INVALID_STRATEGY"
+    assert all(strategy in str(caught.value) for strategy in STRATEGIES)
