@@ -6,6 +6,7 @@ from lakebed.cli import options
 from lakebed.cli.frame import Json, Workdir, escape, print_table, reporting, show, warn
 from lakebed.model import Delivery
 from lakebed.pipeline.run import warnings_of
+from lakebed.pipeline.running import remember
 from lakebed.source.discover import Discovered, DiscoverFilters
 from lakebed.source.discover import discover as discover_source
 from lakebed.workspace import Workspace
@@ -25,7 +26,7 @@ def discover(
         workspace = Workspace.open({"workdir": workdir})
         found = discover_source(source, workspace.storage, DiscoverFilters(report, payer, period, since))
         with workspace.ledger() as ledger:
-            ledger.discovered((*found.deliveries, *found.superseded), source=source)
+            remember(ledger, found, source)
     for message in warnings_of(found):
         warn(message)
     show(found, as_json=as_json, render=lambda: _render(found))
