@@ -8,7 +8,7 @@ from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.identity import Identities, assign
 from lakebed.schema.names import Naming
 from lakebed.schema.types import Column, Decimal, Schema, Text
-from lakebed.source.column_types import incoming_schema
+from lakebed.source.schema import incoming_schema
 
 # Which column holds the currency, by the formats that have one. Costs of different currencies are never added up.
 CURRENCY_COLUMNS = ("line_item_currency_code", "billing_currency", "pricing_currency")
