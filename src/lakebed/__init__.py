@@ -14,7 +14,7 @@ _PUBLIC = {
     "analyze": "lakebed.lineage",
     "evolve": "lakebed.table.evolve",
     "read": "lakebed.table.read",
-    "plan": "lakebed.pipeline.run",
+    "plan": "lakebed.pipeline.plan",
     "run": "lakebed.pipeline.run",
     "MergeResult": "lakebed.merge_core.result",
     "merge": "lakebed.table.merge",

@@ -15,7 +15,8 @@ from tests.support import SHARED
 from lakebed.errors import ConfigError, NotFound
 from lakebed.model import Delivery
 from lakebed.samples import SampleSpec, SampleTruth, make_sample
-from lakebed.source.discover import Discovered, DiscoverFilters, discover
+from lakebed.source.discover import DiscoverReport, find_deliveries
+from lakebed.source.filters import DiscoverFilters
 from lakebed.source.header import with_columns
 from lakebed.storage import Storage
 
@@ -23,15 +24,15 @@ SAMPLES = SHARED / "samples" / "cur"
 UUIDS = ("ea74f90b-e82f-9c72-fab6-abc716793752", "0b5c6f3e-1111-4222-8333-444455556666")
 
 
-def found(source: Path | str, **filters: str) -> Discovered:
-    return discover(str(source), Storage(), DiscoverFilters(**filters))
+def found(source: Path | str, **filters: str) -> DiscoverReport:
+    return find_deliveries(str(source), Storage(), DiscoverFilters(**filters))
 
 
 def ids(deliveries: tuple[Delivery, ...]) -> list[tuple[str, str]]:
     return [(delivery.slice.period, delivery.id) for delivery in deliveries]
 
 
-def same_as(truth: SampleTruth, discovered: Discovered) -> None:
+def same_as(truth: SampleTruth, discovered: DiscoverReport) -> None:
     """What was discovered is what was made: deliveries, files and columns, the newest first."""
     expected = sorted(truth.current, key=lambda each: each.period, reverse=True)
     assert ids(discovered.deliveries) == [(each.period, each.delivery) for each in expected]

@@ -21,9 +21,10 @@ from lakebed.engines.spark.session import open_session
 from lakebed.errors import ConfigError, LakebedError
 from lakebed.lineage import analyze
 from lakebed.lineage.imports import load_schema
+from lakebed.pipeline.plan import plan
 from lakebed.pipeline.reconcile import reconcile
 from lakebed.pipeline.reports import RunReport
-from lakebed.pipeline.run import plan, run
+from lakebed.pipeline.run import run
 from lakebed.samples import SampleSpec, make_sample
 from lakebed.samples.charges import ACCOUNTS
 from lakebed.schema.duckdb import quote_literal

@@ -39,17 +39,6 @@ class DeliveryRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class StagedFile:
-    """A copy of one source file: where it lies, and what it must still be when it is read."""
-
-    key: str
-    uri: str
-    size_bytes: int
-    sha256: str
-    etag: str | None = None  # of the source object when it was copied
-
-
-@dataclass(frozen=True, slots=True)
 class LoadRecord:
     """One delivery in one table: loading, loaded, failed, or superseded by a newer one of its slice."""
 
