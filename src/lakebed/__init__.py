@@ -14,16 +14,20 @@ __version__ = "0.1.0"
 PUBLIC: dict[str, str] = {
     # a function for every command
     "analyze": "lakebed.lineage",
+    "discover": "lakebed.pipeline.discover",
     "doctor": "lakebed.health",
     "evolve": "lakebed.table.evolve",
     "history": "lakebed.table.history",
+    "load": "lakebed.pipeline.load",
     "merge": "lakebed.table.merge",
-    "plan": "lakebed.pipeline.run",
+    "plan": "lakebed.pipeline.plan",
     "read": "lakebed.table.read",
     "reconcile": "lakebed.pipeline.reconcile",
     "rollback": "lakebed.table.history",
     "run": "lakebed.pipeline.run",
     "sample": "lakebed.samples",
+    "stage": "lakebed.pipeline.stage",
+    "status": "lakebed.pipeline.status",
     "sweep": "lakebed.table.sweep",
     # what they return
     "AnalyzeResult": "lakebed.lineage",
@@ -31,6 +35,7 @@ PUBLIC: dict[str, str] = {
     "DeliveryReport": "lakebed.pipeline.reports",
     "DeliveryTruth": "lakebed.samples",
     "Difference": "lakebed.pipeline.reports",
+    "DiscoverReport": "lakebed.source.discover",
     "EvolutionPlan": "lakebed.schema.evolve",
     "Expired": "lakebed.targets.snapshots",
     "Health": "lakebed.health",
@@ -45,12 +50,15 @@ PUBLIC: dict[str, str] = {
     "SampleTruth": "lakebed.samples",
     "SchemaChangeRecord": "lakebed.state.records",
     "SnapshotRecord": "lakebed.targets.snapshots",
+    "StageReport": "lakebed.pipeline.stage",
+    "StatusReport": "lakebed.pipeline.status",
     "Swept": "lakebed.table.sweep",
     "TableReport": "lakebed.pipeline.reports",
     # what they take
     "Column": "lakebed.schema.types",
     "Delivery": "lakebed.model",
     "Observer": "lakebed.pipeline.progress",
+    "RunSettings": "lakebed.pipeline.settings",
     "SampleFormat": "lakebed.samples.files",
     "SampleKind": "lakebed.samples.kinds",
     "SampleLayout": "lakebed.samples.make",
@@ -77,8 +85,11 @@ if TYPE_CHECKING:
     from lakebed.lineage import analyze as analyze
     from lakebed.merge_core.result import MergeResult as MergeResult
     from lakebed.model import Delivery as Delivery
+    from lakebed.pipeline.discover import discover as discover
+    from lakebed.pipeline.load import load as load
     from lakebed.pipeline.plan import PlannedDelivery as PlannedDelivery
     from lakebed.pipeline.plan import PlanReport as PlanReport
+    from lakebed.pipeline.plan import plan as plan
     from lakebed.pipeline.progress import Observer as Observer
     from lakebed.pipeline.reconcile import ReconciledLoad as ReconciledLoad
     from lakebed.pipeline.reconcile import ReconcileReport as ReconcileReport
@@ -88,8 +99,12 @@ if TYPE_CHECKING:
     from lakebed.pipeline.reports import Reconciliation as Reconciliation
     from lakebed.pipeline.reports import RunReport as RunReport
     from lakebed.pipeline.reports import TableReport as TableReport
-    from lakebed.pipeline.run import plan as plan
     from lakebed.pipeline.run import run as run
+    from lakebed.pipeline.settings import RunSettings as RunSettings
+    from lakebed.pipeline.stage import StageReport as StageReport
+    from lakebed.pipeline.stage import stage as stage
+    from lakebed.pipeline.status import StatusReport as StatusReport
+    from lakebed.pipeline.status import status as status
     from lakebed.samples import DeliveryTruth as DeliveryTruth
     from lakebed.samples import SampleTruth as SampleTruth
     from lakebed.samples import sample as sample
@@ -99,6 +114,7 @@ if TYPE_CHECKING:
     from lakebed.schema.evolve import EvolutionPlan as EvolutionPlan
     from lakebed.schema.types import Column as Column
     from lakebed.schema.types import Schema as Schema
+    from lakebed.source.discover import DiscoverReport as DiscoverReport
     from lakebed.state.records import SchemaChangeRecord as SchemaChangeRecord
     from lakebed.table.evolve import SchemaLike as SchemaLike
     from lakebed.table.evolve import evolve as evolve

@@ -8,7 +8,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast
@@ -239,16 +239,19 @@ def _kind(field: FieldInfo) -> str:
     return "number" if re.search(r"\b(int|float)\b", text) else "text"
 
 
-def load_settings(flags: Mapping[str, object] | None = None, *, cwd: Path | str | None = None) -> Settings:
+def load_settings(
+    flags: Mapping[str, object] | None = None, *, cwd: Path | str | None = None, parameters: Iterable[str] = ()
+) -> Settings:
     """The settings for a run in `cwd`: its `lakebed.toml`, then LAKEBED_* variables, then `flags` that are not None.
 
     Flags are named by their key (`spark.master`) or its last word (`master`). Raises ConfigError, which says where the
-    wrong setting stands and what would be right.
+    wrong setting stands and what would be right. `parameters` are other keywords of the function that took the flags:
+    a misspelt one arrives here as a flag.
     """
     folder = Path(cwd) if cwd is not None else Path.cwd()
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
-    for layer in (_from_file(folder / FILE_NAME), _from_environment(), _from_flags(flags or {})):
+    for layer in (_from_file(folder / FILE_NAME), _from_environment(), _from_flags(flags or {}, parameters)):
         for key, (value, origin) in layer.items():
             # A master given later answers a remote given earlier, and the other way round.
             if key in ("spark.master", "spark.remote"):
@@ -332,20 +335,21 @@ def unknown_environment() -> tuple[str, ...]:
     return tuple(sorted(name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known))
 
 
-def _from_flags(flags: Mapping[str, object]) -> dict[str, tuple[object, str]]:
+def _from_flags(flags: Mapping[str, object], parameters: Iterable[str]) -> dict[str, tuple[object, str]]:
     infos = {info.key: info for info in setting_infos()}
     by_keyword = {info.keyword: info.key for info in infos.values()}
     found: dict[str, tuple[object, str]] = {}
     for name, value in flags.items():
         key = name if name in infos else by_keyword.get(name)
         if key is None:
-            raise ConfigError(f"there is no setting {name!r}", remedy=_nearest(name, by_keyword))
+            raise ConfigError(f"there is no setting {name!r}", remedy=_nearest(name, [*parameters, *by_keyword]))
         if value is not None:
             found[key] = (value, f"--{infos[key].keyword.replace('_', '-')}")
     return found
 
 
-def _nearest(key: str, known: Mapping[str, object]) -> str:
+def _nearest(key: str, known: Iterable[str]) -> str:
+    known = list(known)
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     if not close:
         by_last_word = {name.rsplit(".", 1)[-1]: name for name in known}

@@ -59,6 +59,17 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A copy of one source file: where it lies, and what it must still be when it is read."""
+
+    key: str
+    uri: str
+    size_bytes: int
+    sha256: str
+    etag: str | None = None  # of the source object when it was copied
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """One whole month to date of one report, as its manifest describes it."""
 

@@ -1,6 +1,6 @@
 """What every step of a run shares: settings, storage and the ledger of one work directory."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -19,8 +19,9 @@ class Workspace:
     storage: Storage
 
     @classmethod
-    def open(cls, flags: Mapping[str, object] | None = None) -> "Workspace":
-        settings = load_settings(flags)
+    def open(cls, flags: Mapping[str, object] | None = None, *, parameters: Iterable[str] = ()) -> "Workspace":
+        """The work directory that these flags name; for `parameters` see `load_settings`."""
+        settings = load_settings(flags, parameters=parameters)
         return cls(settings, Storage(settings.storage.settings()))
 
     def target(self, address: Address | str, *, staging: str | None = None, read_only: bool = False) -> Target:

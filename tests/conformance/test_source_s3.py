@@ -5,13 +5,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.support.counted_copies import CountedCopies
 from tests.support.s3_server import S3Server
 
 from lakebed.errors import Changed
 from lakebed.samples import SampleSpec, SampleTruth, make_sample
-from lakebed.source.discover import DiscoverFilters, discover
+from lakebed.source.discover import find_deliveries
+from lakebed.source.filters import DiscoverFilters
 from lakebed.source.header import with_columns
-from lakebed.source.stage import StagedFile, recheck, stage, sweep_staged
+from lakebed.source.stage import is_unchanged, remove_old_copies, stage_files
 from lakebed.storage import Storage, join
 
 pytestmark = pytest.mark.server
@@ -44,64 +46,64 @@ def delivered(tmp_path: Path, storage: Storage, bucket: str, spec: SampleSpec, m
 def test_every_layout_on_s3(tmp_path: Path, s3_server: S3Server, s3_bucket: str, spec: SampleSpec) -> None:
     storage = Storage(s3_server.settings)
     truth = delivered(tmp_path, storage, s3_bucket, spec)
-    discovered = discover(s3_bucket, storage)
+    discovered = find_deliveries(s3_bucket, storage)
     expected = sorted(truth.current, key=lambda each: each.period, reverse=True)
     assert [each.id for each in discovered.deliveries] == [each.delivery for each in expected]
     for delivery, made in zip(discovered.deliveries, expected, strict=True):
         assert delivery.complete
         assert [file.uri for file in delivery.files] == [join(s3_bucket, key) for key in made.files]
         assert tuple(column.original for column in with_columns(delivery, storage).columns) == made.columns
-        assert recheck(delivery, storage)
+        assert is_unchanged(delivery, storage)
 
 
 def test_a_prefix_of_the_bucket(tmp_path: Path, s3_server: S3Server, s3_bucket: str) -> None:
     storage = Storage(s3_server.settings)
     delivered(tmp_path, storage, s3_bucket, SampleSpec())
     for source in (f"{s3_bucket}/billing", f"{s3_bucket}/billing/sample-report/"):
-        discovered = discover(source, storage, DiscoverFilters(since="2026-10"))
+        discovered = find_deliveries(source, storage, DiscoverFilters(since="2026-10"))
         assert [each.slice.period for each in discovered.deliveries] == ["2026-10"]
         assert discovered.deliveries[0].complete
 
 
 @pytest.mark.parametrize("to", ["disk", "s3"])
 def test_staging_from_s3(tmp_path: Path, s3_server: S3Server, s3_bucket: str, to: str) -> None:
-    storage = Storage(s3_server.settings)
+    storage = CountedCopies(s3_server.settings)
     delivered(tmp_path, storage, s3_bucket, SampleSpec(restate=False), months=1)
-    (delivery,) = discover(s3_bucket, storage).deliveries
+    (delivery,) = find_deliveries(s3_bucket, storage).deliveries
     folder = str(tmp_path / "staging") if to == "disk" else s3_server.new_bucket("staging") + "/work"
-    staged = stage(delivery, storage, folder)
+    first = stage_files(delivery, storage, folder)
+    staged = first.delivery
     for copy, file in zip(staged.files, delivery.files, strict=True):
         assert storage.read(copy.uri) == storage.read(file.uri)
-    again: list[StagedFile] = []
-    assert stage(delivery, storage, folder, on_file=again.append) == staged
-    assert all(each.reused for each in again)
-    assert recheck(staged, storage)
+    storage.copied.clear()
+    assert stage_files(delivery, storage, folder) == first
+    assert storage.copied == []
+    assert is_unchanged(staged, storage)
     storage.put(staged.files[0].uri, storage.read(staged.files[0].uri)[:-5])
-    again.clear()
-    stage(delivery, storage, folder, on_file=again.append)
-    assert [each.source.key for each in again if not each.reused] == [delivery.files[0].key]
+    stage_files(delivery, storage, folder)
+    assert storage.copied == [delivery.files[0].uri]
 
 
 def test_a_month_written_over_while_it_is_read(tmp_path: Path, s3_server: S3Server, s3_bucket: str) -> None:
     storage = Storage(s3_server.settings)
     delivered(tmp_path, storage, s3_bucket, SampleSpec(layout="overwrite", restate=False), months=1)
-    (before,) = discover(s3_bucket, storage).deliveries
+    (before,) = find_deliveries(s3_bucket, storage).deliveries
     assert before.overwritten_in_place
     # S3 tells times in whole seconds.
     time.sleep(1.1)
     storage.put(before.files[1].uri, b"the next delivery has begun")
-    assert not recheck(before, storage)
+    assert not is_unchanged(before, storage)
     with pytest.raises(Changed, match="written over"):
-        stage(before, storage, str(tmp_path / "staging"))
-    assert any("newer than their manifest" in warning for warning in discover(s3_bucket, storage).warnings)
+        stage_files(before, storage, str(tmp_path / "staging"))
+    assert any("newer than their manifest" in warning for warning in find_deliveries(s3_bucket, storage).warnings)
 
 
 def test_sweeping_on_s3(tmp_path: Path, s3_server: S3Server, s3_bucket: str) -> None:
     storage = Storage(s3_server.settings)
     delivered(tmp_path, storage, s3_bucket, SampleSpec(restate=False), months=1)
-    (delivery,) = discover(s3_bucket, storage).deliveries
+    (delivery,) = find_deliveries(s3_bucket, storage).deliveries
     folder = s3_server.new_bucket("staging")
-    stage(delivery, storage, folder)
+    stage_files(delivery, storage, folder)
     later = datetime.now(UTC) + timedelta(days=2)
-    assert sweep_staged(folder, storage, older_than=timedelta(days=1), now=later).files == 4
+    assert remove_old_copies(folder, storage, older_than=timedelta(days=1), now=later).files == 4
     assert list(storage.list(folder)) == []

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakebed.source.discover import Discovered, discover
+from lakebed.source.discover import DiscoverReport, find_deliveries
 from lakebed.storage import Entry, Storage
 
 START = datetime(2026, 10, 1, tzinfo=UTC)
@@ -83,13 +83,13 @@ def histories(draw: st.DrawFn) -> list[Made]:
     ]
 
 
-def outcome(discovered: Discovered) -> tuple[list[str], list[str], tuple[str, ...]]:
+def outcome(discovered: DiscoverReport) -> tuple[list[str], list[str], tuple[str, ...]]:
     return [each.id for each in discovered.deliveries], [each.id for each in discovered.superseded], discovered.warnings
 
 
 @given(histories(), st.booleans(), st.integers(0, 1_000))
 def test_the_newest_counts_in_whatever_order_things_are_listed(history: list[Made], keep_top: bool, seed: int) -> None:
-    discovered = discover("s3://b", bucket(history, keep_top=keep_top, seed=seed))
+    discovered = find_deliveries("s3://b", bucket(history, keep_top=keep_top, seed=seed))
     newest = max(history, key=lambda each: each.made)
     assert [each.id for each in discovered.deliveries] == [newest.id]
     older = sorted((each for each in history if each is not newest), key=lambda each: each.made, reverse=True)
@@ -100,8 +100,8 @@ def test_the_newest_counts_in_whatever_order_things_are_listed(history: list[Mad
 
 @given(histories(), st.integers(0, 1_000), st.integers(0, 1_000))
 def test_two_listings_of_one_bucket_agree(history: list[Made], one: int, other: int) -> None:
-    first = discover("s3://b", bucket(history, keep_top=True, seed=one))
-    second = discover("s3://b", bucket(history, keep_top=True, seed=other))
+    first = find_deliveries("s3://b", bucket(history, keep_top=True, seed=one))
+    second = find_deliveries("s3://b", bucket(history, keep_top=True, seed=other))
     assert outcome(first) == outcome(second)
     assert first.deliveries == second.deliveries
 
@@ -112,7 +112,7 @@ def test_a_file_is_there_or_missing_and_never_another(history: list[Made], data:
     files = [name for name in store.objects if name.endswith(".gz")]
     gone = data.draw(st.sets(st.sampled_from(files)))
     store.objects = {name: kept for name, kept in store.objects.items() if name not in gone}
-    discovered = discover("s3://b", store)
+    discovered = find_deliveries("s3://b", store)
     for delivery in (*discovered.deliveries, *discovered.superseded):
         assert {file.uri for file in delivery.files} == {
             name for name in files if delivery.id in name and name not in gone

@@ -16,7 +16,8 @@ from tests.support.steps import count_steps
 from lakebed.errors import ConfigError, NotFound
 from lakebed.model import Delivery
 from lakebed.samples import SampleSpec, SampleTruth, make_sample
-from lakebed.source.discover import Discovered, DiscoverFilters, discover
+from lakebed.source.discover import DiscoverReport, find_deliveries
+from lakebed.source.filters import DiscoverFilters
 from lakebed.source.header import with_columns
 from lakebed.storage import Entry, Storage
 
@@ -24,15 +25,15 @@ SAMPLES = SHARED / "samples" / "cur"
 UUIDS = ("ea74f90b-e82f-9c72-fab6-abc716793752", "0b5c6f3e-1111-4222-8333-444455556666")
 
 
-def found(source: Path | str, **filters: str) -> Discovered:
-    return discover(str(source), Storage(), DiscoverFilters(**filters))
+def found(source: Path | str, **filters: str) -> DiscoverReport:
+    return find_deliveries(str(source), Storage(), DiscoverFilters(**filters))
 
 
 def ids(deliveries: tuple[Delivery, ...]) -> list[tuple[str, str]]:
     return [(delivery.slice.period, delivery.id) for delivery in deliveries]
 
 
-def same_as(truth: SampleTruth, discovered: Discovered) -> None:
+def same_as(truth: SampleTruth, discovered: DiscoverReport) -> None:
     """What was discovered is what was made: deliveries, files and columns, the newest first."""
     expected = sorted(truth.current, key=lambda each: each.period, reverse=True)
     assert ids(discovered.deliveries) == [(each.period, each.delivery) for each in expected]
@@ -393,7 +394,7 @@ def test_many_files_are_listed_and_not_asked_for_one_by_one(tmp_path: Path) -> N
             return super().head(uri)
 
     place = deliver_many_files(tmp_path, 1_000)
-    (delivery,) = discover(str(place), Counting()).deliveries
+    (delivery,) = find_deliveries(str(place), Counting()).deliveries
     assert delivery.complete
     assert [each.split()[0] for each in asked] == ["list", "read", "read"], asked
 

@@ -50,8 +50,9 @@ for number in range(20):
         with ledger.claim_load(table, slice_) as claim:
             if ledger.current_load(table, slice_) is None:
                 ledger.begin_load(claim, table, slice_, me)
-                ledger.remember_identities(table, {f"{number}/{me}": "x", f"{number}": me})
-                ledger.finish_load(claim, table, slice_, me, LoadOutcome(rows=1, files=1, seconds=0, version="1"))
+                names = {f"{number}/{me}": "x", f"{number}": me}
+                outcome = LoadOutcome(rows=1, files=1, seconds=0, version="1", identities=names)
+                ledger.finish_load(claim, table, slice_, me, outcome)
                 print(number, flush=True)
     except ClaimHeld:
         pass

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from lakebed.errors import ConfigError, StateError
-from lakebed.model import Delivery, Slice, SourceColumn, SourceFile
+from lakebed.model import Delivery, Slice, SourceColumn, SourceFile, StagedFile
 from lakebed.schema.types import Column, Schema, Text
 from lakebed.state.ledger import Ledger
 from lakebed.state.rebuild import describe_rows
-from lakebed.state.records import LoadOutcome, SchemaChange, StagedFile, SumRecord
+from lakebed.state.records import LoadOutcome, SchemaChange, SumRecord
 
 TABLE = "duckdb:costs.duckdb#report"
 SEPTEMBER = Slice("000123456789", "hourly", "2026-09")
@@ -43,12 +43,12 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def finish(ledger: Ledger, slice_: Slice, id_: str, outcome: LoadOutcome) -> None:
     with ledger.claim_load(TABLE, slice_) as claim:
-        ledger.begin_load(claim, TABLE, slice_, id_, plan_hash="h")
+        ledger.begin_load(claim, TABLE, slice_, id_)
         ledger.finish_load(claim, TABLE, slice_, id_, outcome)
 
 
 def test_a_discovered_delivery_is_read_back_in_utc(ledger: Ledger) -> None:
-    ledger.discovered([a_delivery(missing=("hourly-2.csv.gz",))], source="s3://bucket")
+    ledger.record_discovered([a_delivery(missing=("hourly-2.csv.gz",))], source="s3://bucket")
     [found] = ledger.deliveries()
     assert (found.slice, found.delivery, found.state, found.source) == (SEPTEMBER, "a1", "discovered", "s3://bucket")
     assert found.created_at == datetime(2026, 10, 1, tzinfo=UTC)
@@ -57,9 +57,9 @@ def test_a_discovered_delivery_is_read_back_in_utc(ledger: Ledger) -> None:
 
 
 def test_discovering_again_keeps_the_state_and_updates_the_facts(ledger: Ledger) -> None:
-    ledger.discovered([a_delivery(missing=("hourly-2.csv.gz",))], source="s3://bucket")
+    ledger.record_discovered([a_delivery(missing=("hourly-2.csv.gz",))], source="s3://bucket")
     ledger.set_state(SEPTEMBER, "a1", "failed", error="hourly-1.csv.gz, line 3: no number")
-    ledger.discovered([a_delivery()], source="s3://bucket")
+    ledger.record_discovered([a_delivery()], source="s3://bucket")
     found = ledger.delivery(SEPTEMBER, "a1")
     assert found is not None
     assert (found.state, found.error, found.complete) == ("failed", "hourly-1.csv.gz, line 3: no number", True)
@@ -67,17 +67,17 @@ def test_discovering_again_keeps_the_state_and_updates_the_facts(ledger: Ledger)
 
 def test_staged_copies_keep_their_checksums(ledger: Ledger) -> None:
     files = (StagedFile("a.csv.gz", "/w/a.csv.gz", 10, "00ff", "e1"), StagedFile("b.csv.gz", "/w/b.csv.gz", 20, "11ee"))
-    ledger.discovered([a_delivery()], source="s")
-    ledger.staged(SEPTEMBER, "a1", files)
-    ledger.staged(SEPTEMBER, "a1", files)
+    ledger.record_discovered([a_delivery()], source="s")
+    ledger.record_staged(SEPTEMBER, "a1", files)
+    ledger.record_staged(SEPTEMBER, "a1", files)
     assert ledger.staged_files(SEPTEMBER, "a1") == files
     assert ledger.deliveries()[0].state == "staged"
-    ledger.unstaged(SEPTEMBER, "a1")
+    ledger.forget_staged(SEPTEMBER, "a1")
     assert ledger.staged_files(SEPTEMBER, "a1") == ()
 
 
 def test_a_newer_delivery_supersedes_the_older_of_its_slice_only(ledger: Ledger) -> None:
-    ledger.discovered([a_delivery(), a_delivery(id_="a2"), a_delivery(OCTOBER, "b1")], source="s")
+    ledger.record_discovered([a_delivery(), a_delivery(id_="a2"), a_delivery(OCTOBER, "b1")], source="s")
     for slice_, id_ in ((SEPTEMBER, "a1"), (OCTOBER, "b1"), (SEPTEMBER, "a2")):
         finish(ledger, slice_, id_, LoadOutcome(rows=5, files=1, seconds=0.5, version="7"))
     assert [(load.delivery, load.state) for load in ledger.loads(TABLE)] == [
@@ -102,6 +102,7 @@ def test_a_load_brings_names_history_and_sums_in_one_step(ledger: Ledger) -> Non
         files=2,
         seconds=1.25,
         version="3",
+        plan_hash="h",
         complete=False,
         reconciled=True,
         source_rows=10,
@@ -119,8 +120,7 @@ def test_a_load_brings_names_history_and_sums_in_one_step(ledger: Ledger) -> Non
         ),
     )
     finish(ledger, SEPTEMBER, "a1", outcome)
-    load = ledger.load(TABLE, SEPTEMBER, "a1")
-    assert load is not None
+    [load] = ledger.loads(TABLE)
     assert (load.rows, load.source_rows, load.rejected_rows, load.files, load.seconds) == (9, 10, 1, 2, 1.25)
     assert (load.added_columns, load.complete, load.reconciled) == (("cost",), False, True)
     assert (load.plan_hash, load.version) == ("h", "3")
@@ -137,24 +137,24 @@ def test_a_load_brings_names_history_and_sums_in_one_step(ledger: Ledger) -> Non
 
 
 def test_a_failure_is_kept_with_its_message_until_the_next_attempt(ledger: Ledger) -> None:
-    ledger.discovered([a_delivery()], source="s")
+    ledger.record_discovered([a_delivery()], source="s")
     with ledger.claim_load(TABLE, SEPTEMBER) as claim:
         ledger.begin_load(claim, TABLE, SEPTEMBER, "a1")
         ledger.fail_load(claim, TABLE, SEPTEMBER, "a1", "line 3 is wrong", seconds=2.0)
-    load = ledger.load(TABLE, SEPTEMBER, "a1")
-    assert load is not None
+    [load] = ledger.loads(TABLE)
     assert (load.state, load.error) == ("failed", "line 3 is wrong")
     assert ledger.deliveries()[0].error == "line 3 is wrong"
     finish(ledger, SEPTEMBER, "a1", LoadOutcome(rows=1, files=1, seconds=0, version="1"))
-    load = ledger.load(TABLE, SEPTEMBER, "a1")
-    assert load is not None
+    [load] = ledger.loads(TABLE)
     assert (load.state, load.error) == ("loaded", None)
 
 
 def test_an_original_is_named_once(ledger: Ledger) -> None:
-    ledger.remember_identities(TABLE, {"b": "b", "a": "a"})
-    ledger.remember_identities(TABLE, {"a": "other", "c": "c"})
-    ledger.remember_identities("another", {"a": "x"})
+    outcome = LoadOutcome(rows=1, files=1, seconds=0, version="1", identities={"b": "b", "a": "a"})
+    finish(ledger, SEPTEMBER, "a1", outcome)
+    finish(ledger, OCTOBER, "b1", dataclasses.replace(outcome, identities={"a": "other", "c": "c"}))
+    with ledger.claim_load("another", OCTOBER) as claim:
+        ledger.finish_load(claim, "another", OCTOBER, "b1", dataclasses.replace(outcome, identities={"a": "x"}))
     assert [(one.original, one.name) for one in ledger.identities(TABLE)] == [("b", "b"), ("a", "a"), ("c", "c")]
 
 
@@ -167,7 +167,7 @@ def test_reading_creates_nothing_and_an_absent_ledger_is_empty(tmp_path: Path) -
 
 def test_reading_leaves_every_byte_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
-    Ledger.open(path).discovered([a_delivery()], source="s")
+    Ledger.open(path).record_discovered([a_delivery()], source="s")
     before = (path.read_bytes(), path.stat().st_mtime_ns)
     reader = Ledger.read(path)
     assert len(reader.deliveries()) == 1
@@ -191,7 +191,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_reading_after_a_kill_in_the_middle_of_a_transaction(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
-    Ledger.open(path).discovered([a_delivery()], source="s")
+    Ledger.open(path).record_discovered([a_delivery()], source="s")
     assert subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False).returncode == -signal.SIGKILL
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert set(before) == {"ledger.db", "ledger.db-journal"}
@@ -201,7 +201,7 @@ def test_reading_after_a_kill_in_the_middle_of_a_transaction(tmp_path: Path) -> 
     assert [file.name for file in tmp_path.iterdir()] == ["ledger.db"]
 
 
-def test_a_lost_ledger_is_written_anew_from_the_table(ledger: Ledger) -> None:
+def test_a_lost_ledger_is_rebuilt_from_the_table(ledger: Ledger) -> None:
     schema = Schema.of(
         [
             Column("line_item_id", Text(), original="identity/LineItemId"),
@@ -213,8 +213,9 @@ def test_a_lost_ledger_is_written_anew_from_the_table(ledger: Ledger) -> None:
         [row | {"line_item_id": str(i)} for i in range(3)] + [row | {"lakebed_period": "2026-10"}]
     )
     found = describe_rows(TABLE, schema=schema, version="4", data=data)
-    finish(ledger, Slice("1", "hourly", "2026-09"), "a1", LoadOutcome(rows=2, files=1, seconds=0, version="1"))
-    ledger.remember_identities(TABLE, {"identity/LineItemId": "wrong", "kept": "kept"})
+    names = {"identity/LineItemId": "wrong", "kept": "kept"}
+    outcome = LoadOutcome(rows=2, files=1, seconds=0, version="1", identities=names)
+    finish(ledger, Slice("1", "hourly", "2026-09"), "a1", outcome)
     ledger.rebuild([found])
     ledger.rebuild([found])
     assert {(one.original, one.name) for one in ledger.identities(TABLE)} == {
@@ -246,6 +247,6 @@ def test_a_wrong_url_says_what_would_be_right(url: str) -> None:
 
 def test_a_path_with_odd_characters_is_a_path(tmp_path: Path) -> None:
     path = tmp_path / "50% of #1?" / "ledger.db"
-    Ledger.open(path).discovered([a_delivery()], source="s")
+    Ledger.open(path).record_discovered([a_delivery()], source="s")
     assert path.exists()
     assert len(Ledger.read(path).deliveries()) == 1

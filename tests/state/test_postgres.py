@@ -90,8 +90,8 @@ def test_reading_where_there_is_no_ledger_yet_makes_none(postgres: str) -> None:
 def test_a_load_is_remembered_claimed_and_superseded(postgres: str) -> None:
     ledger = ready(lambda: Ledger.open(postgres))
     deliveries = [Delivery(SLICE, name, "cur", None, (), ()) for name in ("a1", "a2")]
-    ledger.discovered(deliveries, source="s3://bucket")
-    ledger.discovered(deliveries, source="s3://bucket")
+    ledger.record_discovered(deliveries, source="s3://bucket")
+    ledger.record_discovered(deliveries, source="s3://bucket")
     for delivery in ("a1", "a2"):
         outcome = LoadOutcome(
             rows=2,

@@ -21,9 +21,9 @@ from lakebed.engines.protocols.load import Engine, FileDone
 from lakebed.engines.spark.session import Session
 from lakebed.errors import LakebedError
 from lakebed.model import Delivery
+from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.reports import DeliveryReport
-from lakebed.pipeline.running import Run
 from lakebed.state.ledger import Ledger
 from lakebed.targets.base import Target
 from lakebed.targets.duckdb.target import DuckDBTarget
@@ -39,14 +39,14 @@ STEPS = ("discovered", "staging", "copied", "loading", "converted", "committing"
 def without_java() -> None:
     """The load of the Arrow engine, which runs the same kernels, in place of Spark's."""
 
-    def engine(self: Run) -> Engine:
-        return ArrowEngine(self._workspace.storage.settings)
+    def engine(self: RunContext) -> Engine:
+        return ArrowEngine(self.storage.settings)
 
-    def session(self: Run) -> Session:
+    def session(self: RunContext) -> Session:
         return Session(cast("SparkSession", None), "this process", local=True, owned=False)
 
-    Run._engine = engine  # type: ignore[method-assign]
-    Run._spark_session = session  # type: ignore[method-assign]
+    RunContext.engine = property(engine)  # type: ignore[method-assign,assignment]
+    RunContext.session = property(session)  # type: ignore[method-assign,assignment]
 
 
 def die() -> None:
@@ -120,7 +120,7 @@ def on_checkpoints(checkpoint: Callable[[str], None]) -> None:
 
 
 def in_child(act: Callable[[], object]) -> int:
-    """Forks: importing everything anew for each of these deaths would take minutes. Returns how the child ended."""
+    """Forks: importing everything again for each of these deaths would take minutes. Returns how the child ended."""
     child = os.fork()
     if child == 0:
         code = 1

@@ -5,10 +5,8 @@ from rich.table import Table as RichTable
 from lakebed.cli import options
 from lakebed.cli.frame import Json, Workdir, escape, print_table, reporting, show, warn
 from lakebed.model import Delivery
-from lakebed.pipeline.run import warnings_of
-from lakebed.source.discover import Discovered, DiscoverFilters
-from lakebed.source.discover import discover as discover_source
-from lakebed.workspace import Workspace
+from lakebed.pipeline.discover import discover as discover_source
+from lakebed.source.discover import DiscoverReport
 
 
 def discover(
@@ -22,16 +20,13 @@ def discover(
 ) -> None:
     """List the deliveries of a source: the one that counts for each month, and those it supersedes."""
     with reporting(as_json=as_json):
-        workspace = Workspace.open({"workdir": workdir})
-        found = discover_source(source, workspace.storage, DiscoverFilters(report, payer, period, since))
-        with workspace.ledger() as ledger:
-            ledger.discovered((*found.deliveries, *found.superseded), source=source)
-    for message in warnings_of(found):
+        found = discover_source(source, report=report, payer=payer, period=period, since=since, workdir=workdir)
+    for message in found.all_warnings:
         warn(message)
     show(found, as_json=as_json, render=lambda: _render(found))
 
 
-def _render(found: Discovered) -> None:
+def _render(found: DiscoverReport) -> None:
     lines = RichTable(box=None, pad_edge=False)
     for heading in ("report", "payer", "period", "delivery", "kind"):
         lines.add_column(heading)

@@ -4,7 +4,7 @@ from lakebed.cli import options
 from lakebed.cli.frame import Json, Workdir, reporting
 from lakebed.cli.progress import ProgressBars
 from lakebed.cli.run import finish
-from lakebed.pipeline.run import load_known
+from lakebed.pipeline.load import load as load_known
 
 
 def load(

@@ -1,31 +1,18 @@
 """Options that several commands share, each declared once."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from lakebed.config import Settings, SparkSection
+from lakebed.engines.protocols.load import OnBadValue
+from lakebed.pipeline.settings import OnConflict
+from lakebed.schema.names import Naming
 
 
 def _help(section: type[Settings] | type[SparkSection], name: str) -> str:
     """The help text of a setting: the same on the command line and in the docs."""
     return section.model_fields[name].description or ""
-
-
-class Naming(StrEnum):
-    spec = "spec"
-    athena = "athena"
-
-
-class OnBadValue(StrEnum):
-    refuse = "refuse"
-    quarantine = "quarantine"
-
-
-class OnConflict(StrEnum):
-    refuse = "refuse"
-    variant = "variant"
 
 
 Source = Annotated[

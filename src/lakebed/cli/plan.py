@@ -3,7 +3,7 @@
 from lakebed.cli import options
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show, warn
 from lakebed.pipeline.plan import PlannedDelivery, PlanReport
-from lakebed.pipeline.run import plan as plan_pipeline
+from lakebed.pipeline.plan import plan as plan_run
 
 
 def plan(
@@ -23,7 +23,7 @@ def plan(
 ) -> None:
     """Print what would be loaded, replaced, added and widened. Touches nothing, the ledger included."""
     with reporting(as_json=as_json):
-        planned = plan_pipeline(
+        planned = plan_run(
             source,
             target,
             table=table,

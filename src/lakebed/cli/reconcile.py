@@ -52,7 +52,7 @@ def _render(done: ReconcileReport) -> None:
 
 
 def _add_costs_by_currency(lines: RichTable, reconciliation: Reconciliation) -> None:
-    """The sums above run over all currencies, which proves the load; what somebody owes is in one currency."""
+    """The sums above run over all currencies, which proves the load; what is owed is in one currency."""
     for currency, sums in sorted(reconciliation.source.by_currency.items()):
         there = reconciliation.table.by_currency.get(currency, {})
         for column in (name for name in sums if "cost" in name):

@@ -73,7 +73,7 @@ def render(done: RunReport) -> None:
             *((escape(one.report),) if several else ()),
             one.period,
             escape(one.delivery[:24]),
-            _state(one.state, one.complete),
+            show_state(one.state, one.complete),
             f"{one.rows:,}",
             str(len(one.added_columns) or ""),
             {True: "yes", False: "[bold red]no[/]", None: "not checked"}[one.reconciled]
@@ -91,6 +91,7 @@ def render(done: RunReport) -> None:
             ERR.print(f"[yellow]quarantined:[/] {one.rejected_rows:,} rows of {escape(one.report)} {one.period}")
 
 
-def _state(state: str, complete: bool) -> str:
+def show_state(state: str, complete: bool) -> str:
+    """A delivery's state; what needs attention is coloured."""
     shown = f"[bold red]{state}[/]" if state == "failed" else state
     return shown if complete else f"{shown}, [yellow]incomplete[/]"

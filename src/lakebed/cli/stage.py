@@ -3,7 +3,7 @@
 from lakebed.cli import options
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
 from lakebed.cli.progress import ProgressBars
-from lakebed.pipeline.run import stage_source
+from lakebed.pipeline.stage import stage as stage_source
 
 
 def stage(

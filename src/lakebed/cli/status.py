@@ -1,51 +1,30 @@
 """`lakebed status`: what the ledger knows."""
 
-from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import typer
 from rich.table import Table as RichTable
 
 from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, show
-from lakebed.state.rebuild import describe_table
-from lakebed.state.records import DeliveryRecord, LoadRecord
-from lakebed.workspace import Workspace
-
-
-@dataclass(frozen=True)
-class Status:
-    """Everything that was discovered, and everything that was loaded."""
-
-    deliveries: tuple[DeliveryRecord, ...]
-    loads: tuple[LoadRecord, ...]
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "deliveries": [_flat(asdict(delivery)) for delivery in self.deliveries],
-            "loads": [_flat(asdict(load)) for load in self.loads],
-        }
+from lakebed.cli.run import show_state
+from lakebed.pipeline.status import StatusReport
+from lakebed.pipeline.status import status as read_status
 
 
 def status(
     rebuild: Annotated[
-        str | None, typer.Option(help="Write the ledger anew from this table, as in duckdb:costs.duckdb#report.")
+        str | None, typer.Option(help="Rebuild the ledger from this table, as in duckdb:costs.duckdb#report.")
     ] = None,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
     """Show deliveries and loads with their states, and the errors of those that failed."""
     with reporting(as_json=as_json):
-        workspace = Workspace.open({"workdir": workdir})
-        if rebuild is not None:
-            target = workspace.target(rebuild)
-            with workspace.ledger() as ledger:
-                ledger.rebuild([describe_table(target, target.state())])
-        with workspace.ledger_for_reading() as ledger:
-            known = Status(ledger.deliveries(), ledger.loads())
+        known = read_status(rebuild=rebuild, workdir=workdir)
     show(known, as_json=as_json, render=lambda: _render(known))
 
 
-def _render(known: Status) -> None:
+def _render(known: StatusReport) -> None:
     if not known.deliveries and not known.loads:
         OUT.print("nothing discovered or loaded yet; `lakebed run SOURCE --target T` begins")
         return
@@ -60,7 +39,7 @@ def _render(known: Status) -> None:
             escape(delivery.slice.report),
             delivery.slice.period,
             escape(delivery.delivery[:24]),
-            _state(delivery.state, delivery.complete),
+            show_state(delivery.state, delivery.complete),
             escape(load.table) if load is not None else "",
             f"{load.rows:,}" if load is not None and load.state == "loaded" else "",
         )
@@ -69,7 +48,7 @@ def _render(known: Status) -> None:
             escape(load.slice.report),
             load.slice.period,
             escape(load.delivery[:24]),
-            _state(load.state, load.complete),
+            show_state(load.state, load.complete),
             escape(load.table),
             f"{load.rows:,}",
         )
@@ -77,13 +56,3 @@ def _render(known: Status) -> None:
     for delivery in known.deliveries:
         if delivery.error:
             OUT.print(f"[bold red]{escape(str(delivery.slice))}:[/] {escape(delivery.error)}")
-
-
-def _state(state: str, complete: bool) -> str:
-    shown = f"[bold red]{state}[/]" if state == "failed" else state
-    return shown if complete else f"{shown}, [yellow]incomplete[/]"
-
-
-def _flat(record: dict[str, object]) -> dict[str, object]:
-    slice_ = record.pop("slice")
-    return {**slice_, **record} if isinstance(slice_, dict) else record

@@ -14,7 +14,7 @@ from lakebed.merge_core.result import MergeStats, compute_merge_stats
 from lakebed.merge_core.spec import MergeStrategy, normalize_keys
 from lakebed.merge_core.validate import TableLike, validate_keys_and_schema
 from lakebed.schema.names import create_column_mapping, normalize_column_name
-from lakebed.source.column_types import get_new_columns, get_unified_schema
+from lakebed.source.schema import get_new_columns, get_unified_schema
 
 __all__ = [
     "DatasetMergeError",

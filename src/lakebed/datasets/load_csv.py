@@ -16,9 +16,10 @@ from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.identity import Identities, assign
 from lakebed.schema.names import Naming, distinct_originals
 from lakebed.schema.types import Column, Schema
-from lakebed.source.column_types import DEFAULT_DECIMALS, Manifest, incoming_schema, source_columns
+from lakebed.source.column_dictionary import DEFAULT_DECIMALS
 from lakebed.source.deliveries import FileForm, file_form
 from lakebed.source.header import read_header
+from lakebed.source.schema import ManifestLike, incoming_schema, source_columns
 from lakebed.storage import Storage, absolute
 from lakebed.targets.duckdb.schema import evolve, read_schema
 
@@ -27,7 +28,7 @@ def load_csv_file(
     connection: duckdb.DuckDBPyConnection,
     table: str,
     csv_path: str,
-    manifest: Manifest,
+    manifest: ManifestLike,
     *,
     decimals: str = DEFAULT_DECIMALS,
     naming: Naming = "spec",

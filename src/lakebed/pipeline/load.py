@@ -1,235 +1,88 @@
-"""Loads one delivery into one table: plan, convert, commit, reconcile. Whole or not at all."""
+"""`lakebed load`: loads what `discover` and `stage` have left in the ledger, from the sources that it remembers."""
 
-import random
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
 
-from lakebed.engines.protocols.load import Converted, ConvertJob, Engine
-from lakebed.errors import Changed, ConcurrentModification, LakebedError, SourceError, UnplannedColumns
-from lakebed.model import DELIVERY, PERIOD, DataFile, Delivery, SourceColumn, Staging
-from lakebed.pipeline.incoming import Incoming, NamingChoice, plan_incoming
+from lakebed.errors import SourceError
+from lakebed.model import Slice
 from lakebed.pipeline.progress import Observer
-from lakebed.pipeline.replacing import Replacement, replace_slice, set_aside
-from lakebed.pipeline.reports import DeliveryReport, Reconciliation
-from lakebed.schema.evolve import Policy
-from lakebed.state.claims import Claim
-from lakebed.state.ledger import Ledger
-from lakebed.state.records import LoadOutcome, SumRecord, schema_changes
-from lakebed.storage import join
-from lakebed.targets.base import Commit, TableState, Target
+from lakebed.pipeline.reports import RunReport
+from lakebed.pipeline.run import run
+from lakebed.pipeline.settings import RunSettings, open_workspace
+from lakebed.source.filters import DiscoverFilters
 
-# Somebody else commits to the same table: plan again on what they left, a little later each time.
-ATTEMPTS = 8
-FIRST_PAUSE_SECONDS = 0.1
-LAST_PAUSE_SECONDS = 5.0
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
-@dataclass(frozen=True)
-class Loader:
-    """Everything that loading into one table needs."""
+def load(
+    target: str | os.PathLike[str],
+    *,
+    table: str | None = None,
+    report: str | None = None,
+    payer: str | None = None,
+    period: str | None = None,
+    since: str | None = None,
+    workdir: str | os.PathLike[str] | None = None,
+    spark: "SparkSession | None" = None,
+    observer: Observer | None = None,
+    **settings: Unpack[RunSettings],
+) -> RunReport:
+    """Loads the deliveries that the ledger knows from `discover` and `stage` and that are not loaded yet.
 
-    target: Target
-    quarantine: Target
-    engine: Engine
-    ledger: Ledger
-    choice: NamingChoice
-    policy: Policy
-    on_bad_value: str
-    strict: bool
-    run_id: str
-    observer: Observer
-    require_reachable: Callable[[str], None]  # raises where the engine's workers cannot write into a folder
-
-    @property
-    def table(self) -> str:
-        """The table's name in the ledger."""
-        return self.target.address
-
-    def load(
-        self, claim: Claim, delivery: Delivery, known: Sequence[Delivery], *, still_same: Callable[[], bool]
-    ) -> DeliveryReport:
-        """Loads a staged delivery and records it; a failure is recorded with its message and raised.
-
-        `still_same` is asked after reading and before the commit; Changed is raised where the answer is no.
-        """
-        started = time.monotonic()
-        self.ledger.begin_load(claim, self.table, delivery.slice, delivery.id)
-        try:
-            loaded = self._with_retries(claim, delivery, known, still_same)
-            reconciliation = reconcile(self.target, delivery, loaded.incoming, loaded.converted)
-        except LakebedError as error:
-            seconds = time.monotonic() - started
-            self.ledger.fail_load(claim, self.table, delivery.slice, delivery.id, str(error), seconds=seconds)
-            raise
-        seconds = round(time.monotonic() - started, 3)
-        outcome = _outcome(delivery, loaded, reconciliation, seconds)
-        self.ledger.finish_load(claim, self.table, delivery.slice, delivery.id, outcome)
-        return _report(self.table, delivery, loaded, reconciliation, seconds)
-
-    def _with_retries(
-        self, claim: Claim, delivery: Delivery, known: Sequence[Delivery], still_same: Callable[[], bool]
-    ) -> "_Loaded":
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return self._once(claim, delivery, known, still_same)
-            except UnplannedColumns as surprise:
-                # A later file has columns that the first one lacks. They are columns of the delivery all the same.
-                new = tuple(SourceColumn(name) for name in surprise.names)
-                delivery = replace(delivery, columns=(*delivery.columns, *new))
-            except ConcurrentModification:
-                if attempt == ATTEMPTS:
-                    raise
-                pause = min(LAST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2**attempt)
-                time.sleep(pause * random.uniform(0.5, 1.5))
+    lakebed.stage("s3://bucket/prefix")
+    lakebed.load("duckdb:costs.duckdb")
+    """
+    filters = DiscoverFilters(report, payer, period, since)
+    with open_workspace(workdir, settings).ledger_for_reading() as ledger:
+        waiting: dict[str, list[Slice]] = {}
+        for one in ledger.deliveries():
+            if one.state not in ("loaded", "superseded") and filters.wants(one.slice):
+                waiting.setdefault(one.source, []).append(one.slice)
+    if not waiting:
         raise SourceError(
-            f"{delivery.slice}: its files still brought unknown columns after {ATTEMPTS} plans",
-            remedy="Check that the files of this delivery belong together.",
+            "the ledger knows no delivery that waits to be loaded",
+            remedy="`lakebed discover SOURCE` or `lakebed stage SOURCE` finds some; `lakebed run` does it all.",
         )
-
-    def _once(
-        self, claim: Claim, delivery: Delivery, known: Sequence[Delivery], still_same: Callable[[], bool]
-    ) -> "_Loaded":
-        state = self.target.state()
-        incoming = self.plan(delivery, state, known)
-        staging = self.target.stage(state, incoming.evolution, partition_by=(PERIOD,))
-        self.ledger.open_staging(claim, staging.folder, table=self.table)
-        try:
-            self.require_reachable(staging.folder)
-            converted = self.engine.convert(self._job(delivery, incoming, staging), self.observer.converted)
-            if self.strict and converted.warnings:
-                raise SourceError(
-                    f"--strict refuses {delivery.slice}: {converted.warnings[0]}"
-                    + (f" (and {len(converted.warnings) - 1} more)" if len(converted.warnings) > 1 else ""),
-                    remedy="Without --strict this is a warning, and the rest is loaded.",
-                )
-            if not still_same():
-                raise Changed(f"{delivery.slice} was written over while it was read", uri=delivery.manifest or "")
-            self.observer.committing(delivery)
-            commit = self._commit(state, staging, delivery, incoming, converted)
-        except BaseException:
-            self.target.abandon(staging)
-            self.ledger.close_staging(staging.folder)
-            raise
-        self.ledger.close_staging(staging.folder)
-        return _Loaded(incoming, converted, commit)
-
-    def plan(self, delivery: Delivery, state: TableState, known: Sequence[Delivery]) -> Incoming:
-        """What this delivery would do to the table's schema. Touches nothing."""
-        remembered = {record.original: record.name for record in self.ledger.identities(self.table)}
-        return plan_incoming(
-            delivery,
-            state.schema if state.exists else None,
-            known=known,
-            remembered=remembered,
-            choice=self.choice,
-            policy=replace(self.policy, rules=self.target.capabilities.rules),
+    done = []
+    for source, slices in waiting.items():
+        wanted = _narrow(filters, slices)
+        done.append(
+            run(
+                source,
+                target,
+                table=table,
+                report=wanted.report,
+                payer=wanted.payer,
+                period=wanted.period,
+                since=wanted.since,
+                workdir=workdir,
+                spark=spark,
+                observer=observer,
+                **settings,
+            )
         )
-
-    def _job(self, delivery: Delivery, incoming: Incoming, staging: Staging) -> ConvertJob:
-        return ConvertJob(
-            files=delivery.files,
-            columns=incoming.columns,
-            constants={**delivery.slice.values, DELIVERY: delivery.id},
-            staging=staging,
-            partition={PERIOD: delivery.slice.period} if PERIOD in staging.partition_by else {},
-            on_bad_value="quarantine" if self.on_bad_value == "quarantine" else "refuse",
-            currency_column=incoming.currency_column,
-        )
-
-    def _commit(
-        self, state: TableState, staging: Staging, delivery: Delivery, incoming: Incoming, converted: Converted
-    ) -> Commit:
-        properties = {
-            "lakebed.run": self.run_id,
-            "lakebed.plan": incoming.evolution.hash,
-            "lakebed.payer": delivery.slice.payer,
-            "lakebed.report": delivery.slice.report,
-            "lakebed.period": delivery.slice.period,
-            "lakebed.delivery": delivery.id,
-        }
-        # The rows set aside go first: a crash in between leaves them there, and the next run replaces them.
-        rejected = tuple(
-            DataFile(join(staging.folder, file.path), file.rows, file.size_bytes) for file in converted.rejected_files
-        )
-        set_aside(self.quarantine, self.engine, delivery.slice, incoming.columns.names, rejected, properties)
-        return replace_slice(
-            self.target,
-            self.engine,
-            state,
-            staging,
-            Replacement(incoming.evolution, delivery.slice, converted.files, properties),
-        )
-
-
-@dataclass(frozen=True)
-class _Loaded:
-    incoming: Incoming
-    converted: Converted
-    commit: Commit
-
-
-def reconcile(target: Target, delivery: Delivery, incoming: Incoming, converted: Converted) -> Reconciliation:
-    """What the source files summed up to, against what the committed table sums up to now."""
-    table = target.totals(delivery.slice, incoming.sum_columns, currency=incoming.currency_column)
-    return Reconciliation(
-        source=converted.source,
-        table=table,
-        rounded={column: cost.difference for column, cost in converted.rounding.items() if cost.values},
-        rounded_values={column: cost.values for column, cost in converted.rounding.items() if cost.values},
-        rejected_rows=converted.rejected_rows,
+    return RunReport(
+        tables=tuple({one.address: one for report_ in done for one in report_.tables}.values()),
+        deliveries=tuple(one for report_ in done for one in report_.deliveries),
+        warnings=tuple(warning for report_ in done for warning in report_.warnings),
+        seconds=sum(report_.seconds for report_ in done),
     )
 
 
-def _outcome(delivery: Delivery, loaded: _Loaded, reconciliation: Reconciliation, seconds: float) -> LoadOutcome:
-    return LoadOutcome(
-        rows=reconciliation.table.rows,
-        files=len(delivery.files),
-        seconds=seconds,
-        version=loaded.commit.version,
-        plan_hash=loaded.incoming.evolution.hash,
-        complete=delivery.complete,
-        reconciled=reconciliation.holds,
-        source_rows=reconciliation.source.rows,
-        rejected_rows=reconciliation.rejected_rows,
-        identities=dict(loaded.incoming.identities.by_original),
-        schema_changes=schema_changes(loaded.incoming.evolution),
-        sums=sum_records(reconciliation),
-    )
+def _narrow(filters: DiscoverFilters, slices: Collection[Slice]) -> DiscoverFilters:
+    """The filters with the report, payer and period that all slices share.
 
-
-def sum_records(reconciliation: Reconciliation) -> tuple[SumRecord, ...]:
-    """Every sum of a load, over all currencies and by each, as the ledger keeps them."""
-    source, table = reconciliation.source, reconciliation.table
-    over_all = (
-        SumRecord(column, None, total, table.sums[column], reconciliation.rounded.get(column, total * 0))
-        for column, total in source.sums.items()
-    )
-    by_currency = (
-        SumRecord(column, currency, total, table.by_currency.get(currency, {}).get(column, total * 0))
-        for currency, sums in source.by_currency.items()
-        for column, total in sums.items()
-    )
-    return (*over_all, *by_currency)
-
-
-def _report(
-    table: str, delivery: Delivery, loaded: _Loaded, reconciliation: Reconciliation, seconds: float
-) -> DeliveryReport:
-    return DeliveryReport(
-        payer=delivery.slice.payer,
-        report=delivery.slice.report,
-        period=delivery.slice.period,
-        delivery=delivery.id,
-        state="loaded",
-        complete=delivery.complete,
-        rows=reconciliation.table.rows,
-        files=len(delivery.files),
-        added_columns=loaded.incoming.evolution.added_columns,
-        reconciled=reconciliation.holds and delivery.complete,
-        seconds=seconds,
-        table=table,
-        rejected_rows=reconciliation.rejected_rows,
-        warnings=loaded.converted.warnings,
-        rounded=dict(reconciliation.rounded_values),
+    Of files without a manifest nothing else says what they are.
+    """
+    reports = {slice_.report for slice_ in slices}
+    payers = {slice_.payer for slice_ in slices}
+    periods = {slice_.period for slice_ in slices}
+    return replace(
+        filters,
+        report=reports.pop() if len(reports) == 1 else filters.report,
+        payer=payers.pop() if len(payers) == 1 else filters.payer,
+        period=periods.pop() if len(periods) == 1 else filters.period,
     )

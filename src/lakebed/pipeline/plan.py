@@ -1,18 +1,29 @@
-"""What a run would do, delivery by delivery, without doing it."""
+"""`lakebed plan`: what a delivery does to its table, decided before the table is touched. `run` plans the same way."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
-from lakebed.model import Delivery
-from lakebed.pipeline.decide import Action, Decision, decide
-from lakebed.pipeline.holding import held
-from lakebed.pipeline.incoming import NamingChoice, plan_incoming
-from lakebed.schema.evolve import EvolutionPlan, Policy
-from lakebed.schema.types import Schema
+from lakebed.config import Settings
+from lakebed.model import RESERVED_COLUMNS, Delivery
+from lakebed.pipeline.decide import Action, Decision, current_delivery, decide
+from lakebed.pipeline.discover import discover_to_load
+from lakebed.pipeline.progress import Observer
+from lakebed.pipeline.settings import RunSettings, open_workspace
+from lakebed.pipeline.tables import ReportKey, choose_tables, parse_target
+from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
+from lakebed.schema.identity import Identities
+from lakebed.schema.names import Naming
+from lakebed.schema.types import Column, Decimal, Schema, Text
+from lakebed.source.filters import DiscoverFilters
 from lakebed.source.header import with_columns
+from lakebed.source.schema import assign_columns, incoming_schema
 from lakebed.state.ledger import Ledger
-from lakebed.targets.address import Address
-from lakebed.workspace import Workspace
+from lakebed.targets.base import Target
+
+# Which column holds the currency, by the formats that have one. Costs of different currencies are never added up.
+CURRENCY_COLUMNS = ("line_item_currency_code", "billing_currency", "pricing_currency")
 
 
 @dataclass(frozen=True)
@@ -61,31 +72,133 @@ class PlanReport:
         return {"deliveries": [one.to_dict() for one in self.deliveries], "warnings": list(self.warnings)}
 
 
-class Planner:
-    """Plans deliveries in the order in which a run takes them, each on the schema that the one before would leave."""
+def plan(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    table: str | None = None,
+    report: str | None = None,
+    payer: str | None = None,
+    period: str | None = None,
+    since: str | None = None,
+    workdir: str | os.PathLike[str] | None = None,
+    **settings: Unpack[RunSettings],
+) -> PlanReport:
+    """Says what `run` would do: what would be loaded, replaced, added and widened. Touches nothing, ledger included.
 
-    def __init__(self, workspace: Workspace, ledger: Ledger, known: Sequence[Delivery]) -> None:
-        self._workspace = workspace
-        self._ledger = ledger
-        self._known = known
-        self._schemas: dict[str, Schema] = {}
+    for one in lakebed.plan("s3://bucket/prefix", "duckdb:costs.duckdb").deliveries:
+        print(one.action, one.delivery.slice, one.decision.reason)
+    """
+    workspace = open_workspace(workdir, settings)
+    found = discover_to_load(workspace, os.fspath(source), DiscoverFilters(report, payer, period, since), Observer())
+    tables = choose_tables(parse_target(target), (delivery.slice for delivery in found.deliveries), table=table)
+    planned: list[PlannedDelivery] = []
+    left: dict[str, Schema] = {}  # by table: each delivery is planned on the schema that the one before would leave
+    with workspace.ledger_for_reading() as ledger:
+        for delivery in found.deliveries:
+            opened = workspace.target(tables[ReportKey.of(delivery.slice)], read_only=True)
+            state = opened.state()
+            current = current_delivery(opened, state, delivery.slice, ledger)
+            decision = decide(delivery, current, strict=workspace.settings.strict)
+            evolution = None
+            if decision.action in ("load", "replace"):
+                schema = left.get(opened.address, state.schema if state.exists else None)
+                typed = with_columns(delivery, workspace.storage)
+                evolution = plan_delivery(
+                    typed, opened, schema, known=found.deliveries, ledger=ledger, settings=workspace.settings
+                ).evolution
+                left[opened.address] = evolution.final
+            planned.append(PlannedDelivery(delivery, opened.address, decision, evolution))
+    return PlanReport(tuple(planned), warnings=found.all_warnings)
 
-    def plan(self, delivery: Delivery, address: Address) -> PlannedDelivery:
-        """What would become of a delivery. Reads the table, the ledger and the first file's header; writes nothing."""
-        settings = self._workspace.settings
-        target = self._workspace.target(address, read_only=True)
-        state = target.state()
-        decision = decide(delivery, held(target, state, self._ledger, delivery), strict=settings.strict)
-        if decision.action in ("skip", "refuse"):
-            return PlannedDelivery(delivery, target.address, decision, None)
-        current = self._schemas.get(target.address, state.schema if state.exists else None)
-        incoming = plan_incoming(
-            with_columns(delivery, self._workspace.storage),
-            current,
-            known=self._known,
-            remembered={record.original: record.name for record in self._ledger.identities(target.address)},
-            choice=NamingChoice(settings.naming, settings.decimals),
-            policy=Policy(on_conflict=settings.on_conflict, rules=target.capabilities.rules),
+
+@dataclass(frozen=True)
+class LoadPlan:
+    """A delivery as its table will take it."""
+
+    identities: Identities
+    evolution: EvolutionPlan
+    columns: Schema  # the delivery's own columns, by original, as the final table names and types them
+
+    @property
+    def sum_columns(self) -> tuple[str, ...]:
+        """The decimal columns of the delivery, which are summed in the source and in the table."""
+        return tuple(column.name for column in self.columns if isinstance(column.type, Decimal))
+
+    @property
+    def currency_column(self) -> str | None:
+        return find_currency_column(self.columns)
+
+
+def find_currency_column(schema: Schema) -> str | None:
+    return next((name for name in CURRENCY_COLUMNS if name in schema), None)
+
+
+def plan_delivery(
+    delivery: Delivery,
+    target: Target,
+    current: Schema | None,
+    *,
+    known: Sequence[Delivery],
+    ledger: Ledger,
+    settings: Settings,
+) -> LoadPlan:
+    """Plans with the names that the ledger remembers of the table, and with the rules of the table's format."""
+    return plan_load(
+        delivery,
+        current,
+        known=known,
+        remembered={record.original: record.name for record in ledger.identities(target.address)},
+        naming=settings.naming,
+        decimals=settings.decimals,
+        policy=Policy(on_conflict=settings.on_conflict, rules=target.capabilities.rules),
+    )
+
+
+def plan_load(
+    delivery: Delivery,
+    current: Schema | None,
+    *,
+    naming: Naming,
+    decimals: str,
+    policy: Policy,
+    known: Sequence[Delivery] = (),
+    remembered: dict[str, str] | None = None,
+) -> LoadPlan:
+    """What the table's schema becomes: names by identity, types by manifest, NULL for what is missing.
+
+    A table that does not exist yet is created with the columns of every known delivery, so that it is as wide on the
+    first day as it must be; an existing one evolves by this delivery alone.
+    """
+    others = known if current is None else ()
+    identities = Identities.from_schema(current or Schema(), aliases=remembered)
+    for one in (delivery, *others):
+        identities = assign_columns(identities, one.columns, naming)
+    own = wanted = _typed(delivery, identities, current, decimals, policy)
+    for other in others:
+        if other.slice != delivery.slice:
+            wanted = plan_evolution(wanted, _typed(other, identities, wanted, decimals, policy), policy).final
+    evolution = plan_evolution(current, wanted, policy)
+    sources = (plan_evolution(evolution.final, own, policy) if evolution.creates else evolution).sources
+    columns = (
+        Column(
+            evolution.final[source.column].name,
+            evolution.final[source.column].type,
+            original=own[source.incoming].original,
         )
-        self._schemas[target.address] = incoming.evolution.final
-        return PlannedDelivery(delivery, target.address, decision, incoming.evolution)
+        for source in sources
+        if source.incoming is not None and source.incoming not in RESERVED_COLUMNS
+    )
+    return LoadPlan(identities, evolution, Schema.of(columns))
+
+
+def _typed(delivery: Delivery, identities: Identities, current: Schema | None, decimals: str, policy: Policy) -> Schema:
+    columns = incoming_schema(
+        delivery.columns,
+        identities,
+        decimals=decimals,
+        current=current,
+        # Who asks for variant columns wants other types beside the table's, not parsed into them.
+        follow_table=policy.on_conflict == "refuse",
+    )
+    return columns.with_columns(Column(name, Text()) for name in RESERVED_COLUMNS)

@@ -1,19 +1,23 @@
-"""Repeats the reconciliation of loads at any later time: what the source files summed up to, against the table now."""
+"""`lakebed reconcile`: what the source files summed up to, against the table; after each load and at any later time."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Unpack
 
 from lakebed.errors import StateError
-from lakebed.model import Totals
-from lakebed.pipeline.incoming import CURRENCY_COLUMNS
+from lakebed.model import Delivery, Totals
+from lakebed.pipeline.commit import CommittedLoad
+from lakebed.pipeline.plan import find_currency_column
 from lakebed.pipeline.reports import Reconciliation
+from lakebed.pipeline.settings import RunSettings, open_workspace
+from lakebed.pipeline.tables import parse_target
 from lakebed.state.ledger import Ledger
-from lakebed.state.records import LoadRecord, SumRecord
+from lakebed.state.records import LoadOutcome, LoadRecord, SumRecord, schema_changes
 from lakebed.storage import absolute
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
-from lakebed.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -58,17 +62,22 @@ class ReconcileReport:
 
 
 def reconcile(
-    target: str,
+    target: str | os.PathLike[str],
     *,
     table: str | None = None,
-    period: str | None = None,
     report: str | None = None,
     payer: str | None = None,
-    workdir: str | None = None,
+    period: str | None = None,
+    workdir: str | os.PathLike[str] | None = None,
+    **settings: Unpack[RunSettings],
 ) -> ReconcileReport:
-    """Adds up the table again and compares it with what every load found in its source files."""
-    workspace = Workspace.open({"workdir": workdir})
-    address = Address.parse(target)
+    """Adds up the table again and compares it with what every load found in its source files.
+
+    done = lakebed.reconcile("duckdb:costs.duckdb", period="2026-10")
+    print(done.holds, [load.reconciliation.differences for load in done.loads])
+    """
+    workspace = open_workspace(workdir, settings)
+    address = parse_target(target)
     wanted = address.with_table(table) if table is not None else address
     with workspace.ledger_for_reading() as ledger:
         loads = [
@@ -90,7 +99,7 @@ def reconcile(
         for load in loads:
             if load.table not in targets:
                 targets[load.table] = workspace.target(load.table)
-            done.append(_again(targets[load.table], load, ledger))
+            done.append(_reconcile_again(targets[load.table], load, ledger))
     return ReconcileReport(tuple(done))
 
 
@@ -100,18 +109,16 @@ def _is_in(table: str, wanted: Address) -> bool:
     return (found.kind, found.place) == (wanted.kind, place) and wanted.table in (None, found.table)
 
 
-def _again(target: Target, load: LoadRecord, ledger: Ledger) -> ReconciledLoad:
+def _reconcile_again(target: Target, load: LoadRecord, ledger: Ledger) -> ReconciledLoad:
     sums = ledger.sums(load.table, load.slice, load.delivery)
     if load.source_rows is None:
         return ReconciledLoad(load, None)
-    schema = target.state().schema
     columns = tuple(one.column for one in sums if one.currency is None)
-    currency = next((name for name in CURRENCY_COLUMNS if name in schema), None)
     return ReconciledLoad(
         load,
         Reconciliation(
             source=_totals(load.source_rows, sums),
-            table=target.totals(load.slice, columns, currency=currency),
+            table=target.totals(load.slice, columns, currency=find_currency_column(target.state().schema)),
             rounded={one.column: one.rounded for one in sums if one.currency is None and one.rounded},
             rejected_rows=load.rejected_rows,
         ),
@@ -127,3 +134,50 @@ def _totals(rows: int, sums: Iterable[SumRecord]) -> Totals:
         else:
             by_currency.setdefault(one.currency, {})[one.column] = one.source
     return Totals(rows, over_all, by_currency)
+
+
+def reconcile_load(target: Target, delivery: Delivery, committed: CommittedLoad) -> Reconciliation:
+    """What the source files summed up to, against what the committed table sums up to now."""
+    plan, converted = committed.plan, committed.converted
+    return Reconciliation(
+        source=converted.source,
+        table=target.totals(delivery.slice, plan.sum_columns, currency=plan.currency_column),
+        rounded={column: cost.difference for column, cost in converted.rounding.items() if cost.values},
+        rounded_values={column: cost.values for column, cost in converted.rounding.items() if cost.values},
+        rejected_rows=converted.rejected_rows,
+    )
+
+
+def load_outcome(
+    delivery: Delivery, committed: CommittedLoad, reconciliation: Reconciliation, seconds: float
+) -> LoadOutcome:
+    """What the ledger keeps of a load: its numbers, its names, its steps of the schema and its sums."""
+    return LoadOutcome(
+        rows=reconciliation.table.rows,
+        files=len(delivery.files),
+        seconds=seconds,
+        version=committed.commit.version,
+        plan_hash=committed.plan.evolution.hash,
+        complete=delivery.complete,
+        reconciled=reconciliation.holds,
+        source_rows=reconciliation.source.rows,
+        rejected_rows=reconciliation.rejected_rows,
+        identities=dict(committed.plan.identities.by_original),
+        schema_changes=schema_changes(committed.plan.evolution),
+        sums=_sum_records(reconciliation),
+    )
+
+
+def _sum_records(reconciliation: Reconciliation) -> tuple[SumRecord, ...]:
+    """Every sum of a load, over all currencies and by each."""
+    source, table = reconciliation.source, reconciliation.table
+    over_all = (
+        SumRecord(column, None, total, table.sums[column], reconciliation.rounded.get(column, total * 0))
+        for column, total in source.sums.items()
+    )
+    by_currency = (
+        SumRecord(column, currency, total, table.by_currency.get(currency, {}).get(column, total * 0))
+        for currency, sums in source.by_currency.items()
+        for column, total in sums.items()
+    )
+    return (*over_all, *by_currency)

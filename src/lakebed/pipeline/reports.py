@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 
-from lakebed.model import DeliveryState, Totals
+from lakebed.model import Delivery, DeliveryState, Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,21 @@ class DeliveryReport:
     rejected_rows: int = 0
     warnings: tuple[str, ...] = ()
     rounded: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, delivery: Delivery, table: str, state: DeliveryState) -> "DeliveryReport":
+        """What is to say of any delivery, before anything is said of its load."""
+        return cls(
+            payer=delivery.slice.payer,
+            report=delivery.slice.report,
+            period=delivery.slice.period,
+            delivery=delivery.id,
+            state=state,
+            complete=delivery.complete,
+            rows=0,
+            files=len(delivery.files),
+            table=table,
+        )
 
     def to_dict(self) -> dict[str, object]:
         return {**asdict(self), "added_columns": list(self.added_columns), "warnings": list(self.warnings)}

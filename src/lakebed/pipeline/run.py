@@ -1,207 +1,178 @@
-"""The pipeline: discover, stage, load, reconcile. Each step takes the previous one's value and returns the next."""
+"""`lakebed run`: discover, decide, stage, load and reconcile. Each step takes the previous one's value."""
 
+import os
 import time
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
 
-from lakebed.errors import SourceError, TargetError
-from lakebed.model import Delivery, Slice
-from lakebed.pipeline.plan import Planner, PlanReport
+from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, TargetError
+from lakebed.model import Delivery
+from lakebed.pipeline.commit import commit_delivery, retry_on_conflict
+from lakebed.pipeline.context import RunContext
+from lakebed.pipeline.decide import Decision, current_delivery, decide
+from lakebed.pipeline.discover import discover_to_load, rediscover
 from lakebed.pipeline.progress import Observer
+from lakebed.pipeline.reconcile import load_outcome, reconcile_load
 from lakebed.pipeline.reports import DeliveryReport, RunReport, TableReport
-from lakebed.pipeline.running import Run, remember
-from lakebed.pipeline.stage import stage_delivery
-from lakebed.pipeline.tables import ReportKey, choose_tables
-from lakebed.source.discover import Discovered, DiscoverFilters, discover
+from lakebed.pipeline.settings import RunSettings, open_workspace
+from lakebed.pipeline.stage import prepare_files, remove_unneeded_copies
+from lakebed.pipeline.tables import ReportKey, choose_tables, parse_target
+from lakebed.source.filters import DiscoverFilters
+from lakebed.state.claims import Claim
+from lakebed.state.rebuild import describe_table
 from lakebed.targets.address import Address
-from lakebed.workspace import Workspace
+from lakebed.targets.base import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_FILTERS = ("report", "payer", "period", "since")
+# A delivery that is written over while it is read is read again.
+READINGS = 3
 
 
 def run(
-    source: str,
-    target: str,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
     *,
     table: str | None = None,
-    workdir: str | None = None,
+    report: str | None = None,
+    payer: str | None = None,
+    period: str | None = None,
+    since: str | None = None,
+    workdir: str | os.PathLike[str] | None = None,
     spark: "SparkSession | None" = None,
     observer: Observer | None = None,
-    **settings: object,
+    **settings: Unpack[RunSettings],
 ) -> RunReport:
     """Loads every delivery of a source that is not loaded yet, the newest period first, and reconciles each.
 
-    `settings` are those of `lakebed.toml` by their last word (`decimals="18,2"`, `strict=True`, `master="local[4]"`),
-    and the filters `report`, `payer`, `period`, `since`. A delivery that fails leaves its slice as it was and is
-    reported; the others go on. Running again loads what failed and nothing else.
+    A delivery that fails leaves its slice as it was and is reported; the others go on. Running again loads what failed
+    and nothing else.
+
+        report = lakebed.run("s3://bucket/prefix", "duckdb:costs.duckdb", since="2026-01", strict=True)
+        print(report.rows, [one.error for one in report.failed])
     """
     started = time.monotonic()
-    filters, flags = split_filters(settings)
-    workspace = Workspace.open({"workdir": workdir, **flags})
-    watch = observer or Observer()
-    found = find(workspace, source, filters, watch)
-    tables = choose_tables(Address.parse(target), (delivery.slice for delivery in found.deliveries), table=table)
-    with workspace.ledger() as ledger, Run(workspace, ledger, source, watch, spark) as loading:
-        remember(ledger, found, source)
+    workspace = open_workspace(workdir, settings)
+    place, watch = os.fspath(source), observer or Observer()
+    found = discover_to_load(workspace, place, DiscoverFilters(report, payer, period, since), watch)
+    tables = choose_tables(parse_target(target), (delivery.slice for delivery in found.deliveries), table=table)
+    with workspace.ledger() as ledger, RunContext(workspace, ledger, place, watch, spark) as context:
+        ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)
         reports = tuple(
-            loading.take(delivery, tables[ReportKey.of(delivery.slice)], found) for delivery in found.deliveries
+            _run_delivery(context, delivery, tables[ReportKey.of(delivery.slice)], known=found.deliveries)
+            for delivery in found.deliveries
         )
         return RunReport(
-            tables=tuple(_describe(loading, dict.fromkeys(tables.values()), reports)),
+            tables=tuple(_table_reports(context, dict.fromkeys(tables.values()), reports)),
             deliveries=reports,
-            warnings=warnings_of(found),
-            seconds=round(time.monotonic() - started, 3),
+            warnings=found.all_warnings,
+            seconds=_seconds_since(started),
         )
 
 
-def _describe(
-    loading: Run, addresses: Collection[Address], reports: Collection[DeliveryReport]
+def _run_delivery(
+    context: RunContext, delivery: Delivery, address: Address, *, known: Sequence[Delivery]
+) -> DeliveryReport:
+    """Loads a delivery, or reports why not. An error of ours is a report; the slice is then as it was."""
+    started = time.monotonic()
+    try:
+        report = _load_if_needed(context, delivery, address, known)
+    except ClaimHeld as busy:
+        # Another run is at it: its state is not ours to write.
+        base = DeliveryReport.of(delivery, str(address), "loading")
+        report = replace(base, skipped=True, warnings=(str(busy),))
+    except LakebedError as error:
+        context.ledger.set_state(delivery.slice, delivery.id, "failed", error=str(error))
+        base = DeliveryReport.of(delivery, str(address), "failed")
+        report = replace(base, error=str(error), seconds=_seconds_since(started))
+    context.observer.finished(report)
+    return report
+
+
+def _load_if_needed(
+    context: RunContext, delivery: Delivery, address: Address, known: Sequence[Delivery]
+) -> DeliveryReport:
+    target = context.target(address)
+    with context.ledger.claim_load(target.address, delivery.slice) as claim:
+        decision = _decide(context, target, delivery)
+        if decision.action == "refuse":
+            manifest = delivery.manifest or str(delivery.slice)
+            raise MissingFile(manifest=manifest, files=delivery.missing, remedy=decision.reason)
+        if decision.action == "skip":
+            return _skip(context, target, delivery, decision)
+        for _ in range(READINGS - 1):
+            try:
+                return _load_delivery(context, claim, delivery, address, known)
+            except Changed:
+                delivery = rediscover(context.workspace, context.ledger, context.source, delivery)
+        return _load_delivery(context, claim, delivery, address, known)
+
+
+def _decide(context: RunContext, target: Target, delivery: Delivery) -> Decision:
+    state = target.state()
+    if state.exists and not context.ledger.loads(target.address):
+        context.ledger.rebuild([describe_table(target, state)])
+    current = current_delivery(target, state, delivery.slice, context.ledger)
+    return decide(delivery, current, strict=context.settings.strict)
+
+
+def _skip(context: RunContext, target: Target, delivery: Delivery, decision: Decision) -> DeliveryReport:
+    loaded = context.ledger.current_load(target.address, delivery.slice)
+    if loaded is not None and loaded.delivery == delivery.id:
+        context.ledger.set_state(delivery.slice, delivery.id, "loaded")
+        base = DeliveryReport.of(delivery, target.address, "loaded")
+        return replace(base, skipped=True, rows=loaded.rows, reconciled=loaded.reconciled)
+    context.ledger.set_state(delivery.slice, delivery.id, "superseded")
+    base = DeliveryReport.of(delivery, target.address, "superseded")
+    return replace(base, skipped=True, warnings=(decision.reason,))
+
+
+def _load_delivery(
+    context: RunContext, claim: Claim, delivery: Delivery, address: Address, known: Sequence[Delivery]
+) -> DeliveryReport:
+    """The steps of one delivery. The ledger hears of the begin and of the end, be it good or bad."""
+    ready = prepare_files(context, delivery, address)
+    target, ledger, started = context.target(address), context.ledger, time.monotonic()
+    context.observer.loading(ready)
+    ledger.begin_load(claim, target.address, ready.slice, ready.id)
+    try:
+        committed = retry_on_conflict(lambda: commit_delivery(context, claim, address, ready, known))
+        reconciliation = reconcile_load(target, ready, committed)
+    except LakebedError as error:
+        seconds = _seconds_since(started)
+        ledger.fail_load(claim, target.address, ready.slice, ready.id, str(error), seconds=seconds)
+        raise
+    seconds = _seconds_since(started)
+    outcome = load_outcome(ready, committed, reconciliation, seconds)
+    ledger.finish_load(claim, target.address, ready.slice, ready.id, outcome)
+    remove_unneeded_copies(context.workspace, ledger, ready)
+    return replace(
+        DeliveryReport.of(ready, target.address, "loaded"),
+        rows=reconciliation.table.rows,
+        added_columns=committed.plan.evolution.added_columns,
+        reconciled=reconciliation.holds and ready.complete,
+        seconds=seconds,
+        rejected_rows=reconciliation.rejected_rows,
+        warnings=committed.converted.warnings,
+        rounded=dict(reconciliation.rounded_values),
+    )
+
+
+def _table_reports(
+    context: RunContext, addresses: Iterable[Address], reports: Sequence[DeliveryReport]
 ) -> Iterator[TableReport]:
     """The tables as the run leaves them. One that cannot be read is left out if its deliveries say so already."""
     for address in addresses:
+        name = address.table or address.place.rstrip("/").rsplit("/", 1)[-1]
         try:
-            yield loading.describe(address)
+            target = context.target(address)
+            yield TableReport(name, target.address, target.state().rows)
         except TargetError:
             if not any(report.error for report in reports):
                 raise
 
 
-def plan(
-    source: str, target: str, *, table: str | None = None, workdir: str | None = None, **settings: object
-) -> PlanReport:
-    """What `run` would do: what would be loaded, replaced, added and widened. Touches nothing, the ledger included."""
-    filters, flags = split_filters(settings)
-    workspace = Workspace.open({"workdir": workdir, **flags})
-    found = find(workspace, source, filters, Observer())
-    tables = choose_tables(Address.parse(target), (delivery.slice for delivery in found.deliveries), table=table)
-    with workspace.ledger_for_reading() as ledger:
-        planner = Planner(workspace, ledger, found.deliveries)
-        planned = tuple(planner.plan(delivery, tables[ReportKey.of(delivery.slice)]) for delivery in found.deliveries)
-        return PlanReport(planned, warnings=warnings_of(found))
-
-
-def load_known(
-    target: str,
-    *,
-    table: str | None = None,
-    workdir: str | None = None,
-    spark: "SparkSession | None" = None,
-    observer: Observer | None = None,
-    **settings: object,
-) -> RunReport:
-    """Loads what `discover` and `stage` have left in the ledger, from the sources that it remembers."""
-    filters, flags = split_filters(settings)
-    workspace = Workspace.open({"workdir": workdir, **flags})
-    with workspace.ledger_for_reading() as ledger:
-        waiting = [
-            one for one in ledger.deliveries() if one.state not in ("loaded", "superseded") and filters.wants(one.slice)
-        ]
-    if not waiting:
-        raise SourceError(
-            "the ledger knows no delivery that waits to be loaded",
-            remedy="`lakebed discover SOURCE` or `lakebed stage SOURCE` finds some; `lakebed run` does it all.",
-        )
-    by_source: dict[str, list[Slice]] = {}
-    for one in waiting:
-        by_source.setdefault(one.source, []).append(one.slice)
-    done = [
-        run(
-            source,
-            target,
-            table=table,
-            workdir=workdir,
-            spark=spark,
-            observer=observer,
-            **{**settings, **what_they_share(slices)},
-        )
-        for source, slices in by_source.items()
-    ]
-    return RunReport(
-        tables=tuple({one.address: one for report in done for one in report.tables}.values()),
-        deliveries=tuple(one for report in done for one in report.deliveries),
-        warnings=tuple(warning for report in done for warning in report.warnings),
-        seconds=sum(report.seconds for report in done),
-    )
-
-
-def what_they_share(slices: Collection[Slice]) -> dict[str, str]:
-    """The report, payer and period that all these have: of files without a manifest nothing else says what they are."""
-    values = {
-        "report": {slice_.report for slice_ in slices},
-        "payer": {slice_.payer for slice_ in slices},
-        "period": {slice_.period for slice_ in slices},
-    }
-    return {name: found.pop() for name, found in values.items() if len(found) == 1}
-
-
-@dataclass(frozen=True)
-class StageReport:
-    """The deliveries whose files are within reach of the workers now."""
-
-    folder: str
-    deliveries: tuple[Delivery, ...]
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "folder": self.folder,
-            "deliveries": [
-                {
-                    "payer": one.slice.payer,
-                    "report": one.slice.report,
-                    "period": one.slice.period,
-                    "delivery": one.id,
-                    "state": "staged",
-                    "complete": one.complete,
-                    "files": [file.uri for file in one.files],
-                    "size_bytes": one.size_bytes,
-                }
-                for one in self.deliveries
-            ],
-        }
-
-
-def stage_source(
-    source: str, *, workdir: str | None = None, observer: Observer | None = None, **settings: object
-) -> StageReport:
-    """Copies the files of every delivery that counts to the staging folder, and writes that down."""
-    filters, flags = split_filters(settings)
-    workspace = Workspace.open({"workdir": workdir, **flags})
-    watch = observer or Observer()
-    found = find(workspace, source, filters, watch)
-    with workspace.ledger() as ledger:
-        remember(ledger, found, source)
-        staged = tuple(stage_delivery(workspace, ledger, delivery, watch) for delivery in found.deliveries)
-    return StageReport(workspace.settings.staging_location, staged)
-
-
-def split_filters(settings: Mapping[str, object]) -> tuple[DiscoverFilters, dict[str, object]]:
-    """The filters among the keywords, and the rest, which are settings."""
-    chosen = {name: str(settings[name]) for name in _FILTERS if settings.get(name) is not None}
-    return DiscoverFilters(**chosen), {name: value for name, value in settings.items() if name not in _FILTERS}
-
-
-def find(workspace: Workspace, source: str, filters: DiscoverFilters, observer: Observer) -> Discovered:
-    """Discovery with its warnings said, and refused where there is nothing to load."""
-    found = discover(source, workspace.storage, filters)
-    for warning in warnings_of(found):
-        observer.warned(warning)
-    if not found.deliveries:
-        reason = next(iter(warnings_of(found)), f"no delivery found under {source}")
-        raise SourceError(reason, remedy="`lakebed discover SOURCE` shows what there is and what was left out.")
-    if workspace.settings.strict and found.doubts:
-        raise SourceError(
-            f"--strict refuses a source of which there are doubts: {found.doubts[0]}"
-            + (f" (and {len(found.doubts) - 1} more)" if len(found.doubts) > 1 else ""),
-            remedy="`lakebed discover SOURCE` shows them all; without --strict they are warnings.",
-        )
-    observer.discovered(len(found.deliveries), len(found.superseded))
-    return found
-
-
-def warnings_of(found: Discovered) -> tuple[str, ...]:
-    """Everything that discovery has to say aloud; what is wrong with one file first, since it explains the rest."""
-    return (*(f"{skipped.uri}: {skipped.reason}" for skipped in found.skipped), *found.warnings)
+def _seconds_since(started: float) -> float:
+    return round(time.monotonic() - started, 3)

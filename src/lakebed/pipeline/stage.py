@@ -1,55 +1,119 @@
-"""Staging with its memory: copies a delivery's files, writes that down, and removes what nobody needs any more."""
+"""`lakebed stage`: copies the files of deliveries to where the load reads them, and writes that down."""
 
+import os
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Unpack
 
 from lakebed.errors import Changed
 from lakebed.model import Delivery
+from lakebed.pipeline.context import RunContext
+from lakebed.pipeline.discover import discover_to_load
 from lakebed.pipeline.progress import Observer
-from lakebed.source.stage import StagedFile, recheck, remove_staged, stage, sweep_staged
+from lakebed.pipeline.settings import RunSettings, open_workspace
+from lakebed.source.filters import DiscoverFilters
+from lakebed.source.header import with_columns
+from lakebed.source.stage import is_unchanged, remove_copies, remove_old_copies, stage_files
 from lakebed.state.ledger import Ledger
-from lakebed.state.records import StagedFile as StagedRecord
+from lakebed.storage import absolute
+from lakebed.targets.address import Address
 from lakebed.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """The deliveries whose files are within reach of the workers now."""
+
+    folder: str
+    deliveries: tuple[Delivery, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "folder": self.folder,
+            "deliveries": [
+                {
+                    "payer": one.slice.payer,
+                    "report": one.slice.report,
+                    "period": one.slice.period,
+                    "delivery": one.id,
+                    "state": "staged",
+                    "complete": one.complete,
+                    "files": [file.uri for file in one.files],
+                    "size_bytes": one.size_bytes,
+                }
+                for one in self.deliveries
+            ],
+        }
+
+
+def stage(
+    source: str | os.PathLike[str],
+    *,
+    report: str | None = None,
+    payer: str | None = None,
+    period: str | None = None,
+    since: str | None = None,
+    workdir: str | os.PathLike[str] | None = None,
+    observer: Observer | None = None,
+    **settings: Unpack[RunSettings],
+) -> StageReport:
+    """Copies the files of every delivery that counts to the staging folder. What is there already stays.
+
+    lakebed.stage("s3://bucket/prefix", period="2026-10", location="/data/staging")
+    lakebed.load("duckdb:costs.duckdb", location="/data/staging")
+    """
+    workspace = open_workspace(workdir, settings)
+    place, watch = os.fspath(source), observer or Observer()
+    found = discover_to_load(workspace, place, DiscoverFilters(report, payer, period, since), watch)
+    with workspace.ledger() as ledger:
+        ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)
+        staged = tuple(stage_delivery(workspace, ledger, delivery, watch) for delivery in found.deliveries)
+    return StageReport(workspace.settings.staging_location, staged)
 
 
 def stage_delivery(workspace: Workspace, ledger: Ledger, delivery: Delivery, observer: Observer) -> Delivery:
     """The delivery with its files in staging. Raises Changed where it was written over meanwhile."""
     settings = workspace.settings
     observer.staging(delivery)
-    copies: list[StagedFile] = []
     with ledger.claim_staging(delivery.slice, delivery.id):
         ledger.set_state(delivery.slice, delivery.id, "staging")
-        staged = stage(
+        staged = stage_files(
             delivery,
             workspace.storage,
             settings.staging_location,
             parallel=settings.copies_at_once,
             progress=lambda _, size_bytes: observer.copied(size_bytes),
-            on_file=copies.append,
         )
-        if delivery.overwritten_in_place and not recheck(delivery, workspace.storage):
+        if delivery.overwritten_in_place and not is_unchanged(delivery, workspace.storage):
             raise Changed(f"{delivery.slice} was written over while it was copied", uri=delivery.manifest or "")
-        ledger.staged(delivery.slice, delivery.id, map(_record, copies))
-    return staged
+        ledger.record_staged(delivery.slice, delivery.id, staged.copies)
+    return staged.delivery
 
 
-def tidy_staging(workspace: Workspace, ledger: Ledger, loaded: Delivery) -> None:
+def prepare_files(context: RunContext, delivery: Delivery, address: Address) -> Delivery:
+    """The delivery with its columns known and its files where the workers reach them.
+
+    A folder that is to be the table and that they do not reach is refused before anything is copied.
+    """
+    if address.kind == "parquet":
+        context.require_shared(absolute(address.place))
+    if context.settings.no_stage:
+        for file in delivery.files:
+            context.require_shared(file.uri)
+        return with_columns(delivery, context.storage)
+    context.require_shared(context.settings.staging_location)
+    staged = stage_delivery(context.workspace, context.ledger, delivery, context.observer)
+    return with_columns(staged, context.storage)
+
+
+def remove_unneeded_copies(workspace: Workspace, ledger: Ledger, loaded: Delivery) -> None:
     """Removes the copies of loaded deliveries after the time that the user set. Those that wait to be loaded stay."""
     settings = workspace.settings
     kept_for = timedelta(hours=settings.staging.retention_hours)
     if settings.no_stage:
         return
     if not kept_for:
-        remove_staged(loaded, workspace.storage, settings.staging_location)
-        ledger.unstaged(loaded.slice, loaded.id)
+        remove_copies(loaded, workspace.storage, settings.staging_location)
+        ledger.forget_staged(loaded.slice, loaded.id)
     waiting = [(one.slice, one.delivery) for one in ledger.deliveries() if one.state not in ("loaded", "superseded")]
-    sweep_staged(settings.staging_location, workspace.storage, older_than=kept_for, keep=waiting)
-
-
-def _record(copy: StagedFile) -> StagedRecord:
-    return StagedRecord(
-        key=copy.source.key,
-        uri=copy.file.uri,
-        size_bytes=copy.file.size_bytes,
-        sha256=copy.sha256,
-        etag=copy.source.etag,
-    )
+    remove_old_copies(settings.staging_location, workspace.storage, older_than=kept_for, keep=waiting)

@@ -1,5 +1,6 @@
 """Which table each report of a source lands in. Several reports never share one by accident."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -19,6 +20,11 @@ class ReportKey:
     @classmethod
     def of(cls, slice_: Slice) -> "ReportKey":
         return cls(slice_.report, slice_.payer)
+
+
+def parse_target(target: str | os.PathLike[str]) -> Address:
+    """The address that a user gave. A path object that names no kind of target is a Parquet folder."""
+    return Address.parse(os.fspath(target), bare_path=not isinstance(target, str))
 
 
 def choose_tables(address: Address, slices: Iterable[Slice], *, table: str | None = None) -> dict[ReportKey, Address]:

@@ -125,6 +125,11 @@ class UniqueNames:
         self._taken.add(fold(name))
 
 
+def has_finished_names(originals: Iterable[str]) -> bool:
+    """Parquet files and Data Exports deliver the names of tables; a CUR's header has categories: `lineItem/...`."""
+    return all("/" not in original for original in originals)
+
+
 def create_column_mapping(header: Sequence[str], naming: Naming = "spec") -> list[str]:
     """The column names of one header, position by position.
 

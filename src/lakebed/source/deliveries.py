@@ -64,7 +64,7 @@ def is_period(text: str) -> bool:
     return _PERIOD.fullmatch(text) is not None
 
 
-def moment(text: str) -> datetime | None:
+def parse_moment(text: str) -> datetime | None:
     """The time that an id or a field spells out, in UTC; None where it is not a time, as with a UUID."""
     found = _MOMENT.fullmatch(text.strip())
     if found is None:
@@ -79,7 +79,7 @@ def run_moment(segments: Sequence[str]) -> datetime | None:
     """The time in the folder of an export's run, `2026-10-03T05:36:21.000Z-<executionId>`."""
     for segment in segments:
         if found := _RUN_FOLDER.fullmatch(segment):
-            return moment(found[1])
+            return parse_moment(found[1])
     return None
 
 

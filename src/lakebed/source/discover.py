@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakebed.errors import ConfigError, LakebedError, ManifestError, NotFound
+from lakebed.errors import LakebedError, ManifestError, NotFound
 from lakebed.model import Delivery, Slice, SourceFile
 from lakebed.source.deliveries import (
     MANIFEST_NAME,
@@ -18,8 +18,8 @@ from lakebed.source.deliveries import (
     file_form,
     folder_period,
     is_dated,
-    is_period,
 )
+from lakebed.source.filters import DiscoverFilters
 from lakebed.source.header import read_payer
 from lakebed.source.manifest import Manifest, read_manifest
 from lakebed.source.places import locate
@@ -31,35 +31,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class DiscoverFilters:
-    """Which deliveries are wanted. `since` is the first period that is; None wants all.
-
-    For files without a manifest, `report`, `period` and `payer` say what they are.
-    """
-
-    report: str | None = None
-    payer: str | None = None
-    period: str | None = None
-    since: str | None = None
-
-    def __post_init__(self) -> None:
-        for name, value in (("period", self.period), ("since", self.since)):
-            if value is not None and not is_period(value):
-                raise ConfigError(f"--{name} {value} is not a month", remedy="Write it as 2026-10.")
-
-    def wants_period(self, period: str) -> bool:
-        return (self.period is None or period == self.period) and (self.since is None or period >= self.since)
-
-    def wants(self, wanted: Slice) -> bool:
-        return (
-            self.wants_period(wanted.period)
-            and (self.report is None or wanted.report == self.report)
-            and (self.payer is None or wanted.payer == self.payer)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedSource:
     """A manifest or delivery that cannot be taken as it is, and why."""
 
     uri: str
@@ -67,20 +39,28 @@ class Skipped:
 
 
 @dataclass(frozen=True)
-class Discovered:
+class DiscoverReport:
     """The delivery of each payer, report and period that counts, newest period first, and all that does not count."""
 
     deliveries: tuple[Delivery, ...] = ()
     superseded: tuple[Delivery, ...] = ()
     warnings: tuple[str, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedSource, ...] = ()
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """What the user must hear: what is wrong with one file first, since it explains the rest."""
+        return (*self._left_out, *self.warnings)
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """What is doubtful about the source as a whole; a delivery whose files are missing answers for itself."""
         about_files = {_missing_files(delivery) for delivery in self.deliveries if delivery.missing}
-        left_out = (f"{skipped.uri}: {skipped.reason}" for skipped in self.skipped)
-        return (*left_out, *(warning for warning in self.warnings if warning not in about_files))
+        return (*self._left_out, *(warning for warning in self.warnings if warning not in about_files))
+
+    @property
+    def _left_out(self) -> tuple[str, ...]:
+        return tuple(f"{skipped.uri}: {skipped.reason}" for skipped in self.skipped)
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -108,8 +88,8 @@ class _Candidate:
         return named, self.delivery.created_at or _LONG_AGO, self.modified, self.delivery.id
 
 
-def discover(source: str, storage: Storage, filters: DiscoverFilters | None = None) -> Discovered:
-    """All deliveries below a folder, a manifest or a data file, told apart into those that count and the superseded.
+def find_deliveries(source: str, storage: Storage, filters: DiscoverFilters | None = None) -> DiscoverReport:
+    """All deliveries below a folder, a manifest or a data file: those that count, and the superseded.
 
     What cannot be read is skipped with its reason; files that a manifest lists and that are not there make their
     delivery incomplete and are warned of. One listing, and one read for each manifest.
@@ -117,7 +97,7 @@ def discover(source: str, storage: Storage, filters: DiscoverFilters | None = No
     wanted = filters or DiscoverFilters()
     listed = _listing(source, storage)
     manifests, skipped, left_out = _manifests(source, listed, storage, wanted)
-    # A broken manifest is still one: without it nobody knows which of the files count.
+    # A broken manifest is still one: without it, which of the files count is not known.
     warnings: list[str] = []
     if manifests or skipped or left_out:
         candidates = _with_payers(_candidates(manifests, listed), storage, wanted)
@@ -131,7 +111,7 @@ def discover(source: str, storage: Storage, filters: DiscoverFilters | None = No
     fitting, updating = _without_updating(fitting, listed, storage)
     current, superseded = _newest(fitting)
     warnings += _doubts(current, superseded, listed)
-    return Discovered(
+    return DiscoverReport(
         deliveries=tuple(sorted(current, key=_newest_first)),
         superseded=tuple(sorted(superseded, key=_newest_first)),
         warnings=tuple(warnings),
@@ -172,7 +152,7 @@ def _report_folder(manifest: str) -> str:
 
 def _manifests(
     source: str, listed: Mapping[str, Entry], storage: Storage, wanted: DiscoverFilters
-) -> tuple[list[Manifest], list[Skipped], int]:
+) -> tuple[list[Manifest], list[SkippedSource], int]:
     """Every manifest of the wanted periods, what could not be read, and how many were left out by their folder."""
     root = absolute(source)
     found = [entry for entry in listed.values() if MANIFEST_NAME.search(entry.uri.rsplit("/", 1)[-1])]
@@ -184,13 +164,13 @@ def _manifests(
         if period is None or wanted.wants_period(period):
             chosen.append(entry)
     manifests: list[Manifest] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedSource] = []
     with ThreadPoolExecutor(_READERS) as readers:
         for entry, read in zip(chosen, readers.map(lambda each: _read(each, storage), chosen), strict=True):
             if isinstance(read, Manifest):
                 manifests.append(read)
             elif read is not None:
-                skipped.append(Skipped(entry.uri, str(read)))
+                skipped.append(SkippedSource(entry.uri, str(read)))
     return manifests, skipped, len(found) - len(chosen)
 
 
@@ -202,7 +182,7 @@ def _read(entry: Entry, storage: Storage) -> Manifest | LakebedError | None:
 
 
 def _candidates(manifests: Iterable[Manifest], listed: Mapping[str, Entry]) -> list[_Candidate]:
-    """One candidate for each delivery: the copies of its manifest are told apart and put together."""
+    """One candidate for each delivery: the copies of its manifest are put together."""
     copies: dict[tuple[Slice, str, str], list[Manifest]] = {}
     for manifest in manifests:
         slice_ = Slice(manifest.payer, manifest.report, manifest.period)
@@ -286,17 +266,17 @@ def _newest(candidates: Iterable[_Candidate]) -> tuple[list[Delivery], list[Deli
 
 def _without_updating(
     candidates: list[_Candidate], listed: Mapping[str, Entry], storage: Storage
-) -> tuple[list[_Candidate], list[Skipped]]:
+) -> tuple[list[_Candidate], list[SkippedSource]]:
     """Leaves out the Parquet reports that AWS is writing at this moment, as their status file says."""
     status_files = [uri for uri in listed if f"/{STATUS_FOLDER}/" in uri]
     busy = tuple(uri.split(f"{STATUS_FOLDER}/")[0] for uri in status_files if _is_updating(storage.read(uri)))
     ready: list[_Candidate] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedSource] = []
     for candidate in candidates:
         files = candidate.delivery.files
         if busy and any(file.uri.startswith(busy) for file in files):
             reason = f"{candidate.delivery.slice} is being written ({STATUS_FOLDER} is UPDATING): try again later"
-            skipped.append(Skipped(candidate.delivery.manifest or files[0].uri, reason))
+            skipped.append(SkippedSource(candidate.delivery.manifest or files[0].uri, reason))
         else:
             ready.append(candidate)
     return ready, skipped
@@ -311,7 +291,7 @@ def _is_updating(content: bytes) -> bool:
 
 
 def _strays(source: str, manifests: list[Manifest], listed: Mapping[str, Entry], *, is_whole: bool) -> list[str]:
-    """A warning of data files that no manifest lists: somebody may believe that they are loaded."""
+    """A warning of data files that no manifest lists: they are not loaded, and that may be a surprise."""
     if not is_whole or MANIFEST_NAME.search(source.rsplit("/", 1)[-1]):
         return []
     known = {entry.uri for manifest in manifests for entry in locate(manifest, listed) if entry is not None}

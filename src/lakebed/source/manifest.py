@@ -16,7 +16,7 @@ from lakebed.source.deliveries import (
     FileForm,
     file_form,
     folder_period,
-    moment,
+    parse_moment,
     run_moment,
 )
 from lakebed.storage import Entry
@@ -78,7 +78,7 @@ def read_manifest(entry: Entry, content: bytes) -> Manifest | None:
         raise ManifestError("has neither assemblyId nor executionId", manifest=entry.uri)
     segments = entry.uri.split("/")
     columns = _columns(entry.uri, facts)
-    created = moment(identifier) or moment(_text(facts, "createdAt", "executionTime", "deliveredAt"))
+    created = parse_moment(identifier) or parse_moment(_text(facts, "createdAt", "executionTime", "deliveredAt"))
     return Manifest(
         uri=entry.uri,
         etag=entry.etag,
@@ -194,7 +194,7 @@ def _period(uri: str, facts: Facts, keys: tuple[str, ...]) -> str:
     """The month of the billing period's start; its end is exclusive, or not, and is not needed."""
     billing = facts.get("billingPeriod")
     start = billing.get("start") if isinstance(billing, dict) else billing
-    if isinstance(start, str) and (at := moment(start)):
+    if isinstance(start, str) and (at := parse_moment(start)):
         return at.strftime("%Y-%m")
     if isinstance(start, str) and len(start) >= 7 and start[4] == "-" and start[5:7].isdigit():
         return start[:7]

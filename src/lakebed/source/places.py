@@ -13,7 +13,7 @@ from lakebed.storage import Entry
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BucketPlace:
     """Where a manifest's bucket begins in the source: a folder, and how many leading parts of a key it stands for."""
 
     folder: str
@@ -30,7 +30,7 @@ def locate(manifest: Manifest, listed: Mapping[str, Entry]) -> tuple[Entry | Non
     return tuple(listed.get(place.uri(key)) if place else None for key in manifest.keys)
 
 
-def _place(manifest: Manifest, listed: Collection[str]) -> Place | None:
+def _place(manifest: Manifest, listed: Collection[str]) -> BucketPlace | None:
     # The place is settled by the first file that is found; the rest must lie in the same one.
     for key in manifest.keys:
         for candidate in _candidates(manifest, key):
@@ -39,7 +39,7 @@ def _place(manifest: Manifest, listed: Collection[str]) -> Place | None:
     return None
 
 
-def _candidates(manifest: Manifest, key: str) -> list[Place]:
+def _candidates(manifest: Manifest, key: str) -> list[BucketPlace]:
     """Where the bucket may begin, the longest end of the key first, and nearest to the manifest among equals."""
     own = manifest.uri.split("/")[:-1]
     parts = key.split("/")
@@ -47,7 +47,7 @@ def _candidates(manifest: Manifest, key: str) -> list[Place]:
     for skipped in range(len(parts)):
         for depth in range(len(own), 0, -1):
             if _fits(manifest, own, depth, parts, skipped):
-                found.append(Place("/".join(own[:depth]), skipped))
+                found.append(BucketPlace("/".join(own[:depth]), skipped))
     return found
 
 

@@ -1,8 +1,7 @@
-"""CSV and Parquet files without any manifest: what they are is said by the user, by their folders, or by their data."""
+"""CSV and Parquet files without any manifest: the user, their folders or their data say what they are."""
 
 import hashlib
 from collections.abc import Iterable
-from typing import Protocol
 
 from lakebed.errors import ConfigError
 from lakebed.model import Delivery, Slice, SourceFile
@@ -13,22 +12,14 @@ from lakebed.source.deliveries import (
     folder_period,
     report_by_folder,
 )
+from lakebed.source.filters import DiscoverFilters
 from lakebed.source.header import read_payer
 from lakebed.storage import Entry, Storage, absolute
 
 
-class Sayings(Protocol):
-    """What the user says of the files."""
-
-    @property
-    def report(self) -> str | None: ...
-    @property
-    def period(self) -> str | None: ...
-    @property
-    def payer(self) -> str | None: ...
-
-
-def plain_deliveries(source: str, entries: Iterable[Entry], storage: Storage, said: Sayings) -> list[Delivery]:
+def plain_deliveries(
+    source: str, entries: Iterable[Entry], storage: Storage, filters: DiscoverFilters
+) -> list[Delivery]:
     """One delivery for each report and period among the files. Raises ConfigError where one of the two is not known."""
     root = absolute(source)
     groups: dict[tuple[str, str], list[Entry]] = {}
@@ -38,21 +29,21 @@ def plain_deliveries(source: str, entries: Iterable[Entry], storage: Storage, sa
         below = entry.uri.removeprefix(root).strip("/").split("/")[:-1]
         if file_form(name) is None or name.startswith((".", "_")) or STATUS_FOLDER in folders:
             continue
-        report = said.report or report_by_folder(folders)
-        period = folder_period(below) or said.period
+        report = filters.report or report_by_folder(folders)
+        period = folder_period(below) or filters.period
         if not report or not period:
             raise ConfigError(
                 f"there is no manifest under {source}, and {entry.uri} does not say what it is",
                 remedy="Say it: --report NAME --period 2026-10.",
             )
         groups.setdefault((report, period), []).append(entry)
-    return [_delivery(report, period, files, storage, said) for (report, period), files in sorted(groups.items())]
+    return [_delivery(report, period, files, storage, filters) for (report, period), files in sorted(groups.items())]
 
 
-def _delivery(report: str, period: str, entries: list[Entry], storage: Storage, said: Sayings) -> Delivery:
+def _delivery(report: str, period: str, entries: list[Entry], storage: Storage, filters: DiscoverFilters) -> Delivery:
     entries = sorted(entries, key=lambda entry: entry.uri)
     files = tuple(_file(entry) for entry in entries)
-    payer = said.payer or read_payer(files[0], storage) or UNKNOWN_PAYER
+    payer = filters.payer or read_payer(files[0], storage) or UNKNOWN_PAYER
     times = [entry.modified for entry in entries if entry.modified is not None]
     return Delivery(
         slice=Slice(payer, report, period),

@@ -14,13 +14,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from lakebed.errors import Changed, MissingFile, NotFound
-from lakebed.model import Delivery, Slice, SourceFile
+from lakebed.model import Delivery, Slice, SourceFile, StagedFile
 from lakebed.storage import CHUNK_BYTES, Entry, Storage, absolute, is_local, join, local_path
 
 RECORD_SUFFIX = ".staged.json"
 # Called from several threads with the bytes that have arrived; a file that is there already arrives at once.
-Progress: TypeAlias = Callable[[SourceFile, int], None]
-FileHook: TypeAlias = Callable[["StagedFile"], None]
+CopyProgress: TypeAlias = Callable[[SourceFile, int], None]
 
 # A staged file, its record, or what a copy that was killed left of one.
 _OURS = re.compile(r"\.?\d{5}-")
@@ -28,18 +27,16 @@ _SAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
 @dataclass(frozen=True, slots=True)
-class StagedFile:
-    """A file that is in staging: the copy, the checksum, and whether an earlier run had brought it."""
+class StagedDelivery:
+    """A delivery whose files are the copies in staging, and what each of them is a copy of."""
 
-    file: SourceFile
-    source: SourceFile
-    sha256: str
-    reused: bool
+    delivery: Delivery
+    copies: tuple[StagedFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
-    """What a sweep removed."""
+class RemovedCopies:
+    """How much was removed from staging."""
 
     deliveries: int
     files: int
@@ -57,22 +54,16 @@ class _Record:
     staged_etag: str | None
 
 
-def stage(
-    delivery: Delivery,
-    storage: Storage,
-    folder: str,
-    *,
-    parallel: int = 4,
-    progress: Progress | None = None,
-    on_file: FileHook | None = None,
-) -> Delivery:
-    """The delivery with its files in staging. Files that an earlier run brought, and that are still right, stay.
+def stage_files(
+    delivery: Delivery, storage: Storage, folder: str, *, parallel: int = 4, progress: CopyProgress | None = None
+) -> StagedDelivery:
+    """Copies a delivery's files to staging. Files that an earlier run brought, and that are still right, stay.
 
     Raises Changed where a file is no longer the one that was discovered, and MissingFile where it is gone; what was
-    copied until then is kept for the next try. `on_file` is called once for each file, from the calling thread.
+    copied until then is kept for the next try.
     """
     place = staging_place(delivery, folder)
-    staged: dict[str, SourceFile] = {}
+    records: dict[str, tuple[str, _Record]] = {}
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="stage") as workers:
         work = {
             workers.submit(_stage_file, file, number, delivery, storage, place, progress): file
@@ -80,14 +71,17 @@ def stage(
         }
         try:
             for done in as_completed(work):
-                result = done.result()
-                staged[result.source.uri] = result.file
-                if on_file is not None:
-                    on_file(result)
+                records[work[done].uri] = done.result()
         except BaseException:
             workers.shutdown(wait=True, cancel_futures=True)
             raise
-    return replace(delivery, files=tuple(staged[file.uri] for file in delivery.files))
+    files: list[SourceFile] = []
+    copies: list[StagedFile] = []
+    for file in delivery.files:
+        uri, record = records[file.uri]
+        files.append(replace(file, uri=uri, size_bytes=record.size_bytes, etag=record.staged_etag))
+        copies.append(StagedFile(file.key, uri, record.size_bytes, record.sha256, file.etag))
+    return StagedDelivery(replace(delivery, files=tuple(files)), tuple(copies))
 
 
 def staging_place(delivery: Delivery, folder: str) -> str:
@@ -100,7 +94,7 @@ def _place(slice_: Slice, id_: str, folder: str) -> str:
     return join(absolute(folder), *parts)
 
 
-def recheck(delivery: Delivery, storage: Storage) -> bool:
+def is_unchanged(delivery: Delivery, storage: Storage) -> bool:
     """Whether a delivery is still what was discovered: its manifest, and its files where they lie.
 
     In the overwrite layout AWS may write over files while they are read; after reading, this says whether it did.
@@ -114,19 +108,19 @@ def recheck(delivery: Delivery, storage: Storage) -> bool:
     return all(file.uri in found and _is_same(found[file.uri], file) for file in delivery.files)
 
 
-def remove_staged(delivery: Delivery, storage: Storage, folder: str) -> Swept:
+def remove_copies(delivery: Delivery, storage: Storage, folder: str) -> RemovedCopies:
     """Removes what staging holds of one delivery."""
     return _remove(storage, {staging_place(delivery, folder): list(storage.list(staging_place(delivery, folder)))})
 
 
-def sweep_staged(
+def remove_old_copies(
     folder: str,
     storage: Storage,
     *,
     older_than: timedelta,
     keep: Collection[tuple[Slice, str]] = (),
     now: datetime | None = None,
-) -> Swept:
+) -> RemovedCopies:
     """Removes staged deliveries of which nothing has been written for so long, but for those in `keep`.
 
     `keep` names deliveries by slice and id.
@@ -149,13 +143,14 @@ def sweep_staged(
 
 
 def _stage_file(
-    file: SourceFile, number: int, delivery: Delivery, storage: Storage, place: str, progress: Progress | None
-) -> StagedFile:
+    file: SourceFile, number: int, delivery: Delivery, storage: Storage, place: str, progress: CopyProgress | None
+) -> tuple[str, _Record]:
+    """Where the copy of a file lies, and its record."""
     target = join(place, f"{number:05d}-{_safe(file.key.rsplit('/', 1)[-1])}")
-    if (record := _standing(file, storage, target)) is not None:
+    if (record := _valid_record(file, storage, target)) is not None:
         if progress is not None:
             progress(file, record.size_bytes)
-        return StagedFile(_copy_of(file, target, record), file, record.sha256, reused=True)
+        return target, record
     try:
         copied = storage.copy(
             file.uri, target, progress=None if progress is None else lambda arrived: progress(file, arrived)
@@ -179,14 +174,10 @@ def _stage_file(
         staged_etag=storage.head(target).etag,
     )
     storage.put(target + RECORD_SUFFIX, json.dumps(asdict(record)).encode())
-    return StagedFile(_copy_of(file, target, record), file, record.sha256, reused=False)
+    return target, record
 
 
-def _copy_of(file: SourceFile, target: str, record: _Record) -> SourceFile:
-    return replace(file, uri=target, size_bytes=record.size_bytes, etag=record.staged_etag)
-
-
-def _standing(file: SourceFile, storage: Storage, target: str) -> _Record | None:
+def _valid_record(file: SourceFile, storage: Storage, target: str) -> _Record | None:
     """The record of an earlier copy, where both it and the copy still stand for this very file."""
     try:
         record = _Record(**json.loads(storage.read(target + RECORD_SUFFIX)))
@@ -218,15 +209,15 @@ def _is_same(entry: Entry, file: SourceFile) -> bool:
     return entry.size_bytes == file.size_bytes and (file.etag is None or entry.etag == file.etag)
 
 
-def _remove(storage: Storage, places: dict[str, list[Entry]]) -> Swept:
+def _remove(storage: Storage, places: dict[str, list[Entry]]) -> RemovedCopies:
     entries = [entry for some in places.values() for entry in some]
-    # Records go first: a sweep that is cut short leaves files that nobody takes for staged ones.
+    # Records go first: a removal that is cut short leaves files that no longer count as staged.
     storage.delete([entry.uri for entry in entries if entry.uri.endswith(RECORD_SUFFIX)])
     storage.delete([entry.uri for entry in entries if not entry.uri.endswith(RECORD_SUFFIX)])
     for place in places:
         _remove_empty(place)
     data = [entry for entry in entries if not entry.uri.endswith(RECORD_SUFFIX)]
-    return Swept(len(places), len(data), sum(entry.size_bytes for entry in data))
+    return RemovedCopies(len(places), len(data), sum(entry.size_bytes for entry in data))
 
 
 def _remove_empty(place: str) -> None:

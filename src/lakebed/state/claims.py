@@ -26,12 +26,12 @@ LEASE = timedelta(seconds=90)
 HEARTBEAT_SECONDS = 15.0
 
 
-def load_of(table: str, slice_: Slice) -> str:
+def load_resource(table: str, slice_: Slice) -> str:
     """The claim on loading a slice of a table: whichever delivery it is."""
     return f"load {slice_} into {table}"
 
 
-def staging_of(slice_: Slice, delivery: str) -> str:
+def staging_resource(slice_: Slice, delivery: str) -> str:
     """The claim on copying a delivery's files."""
     return f"stage {slice_}, delivery {delivery}"
 
@@ -114,7 +114,7 @@ class Claim:
                 continue
 
 
-def take(engine: Engine, resource: str) -> Claim:
+def acquire(engine: Engine, resource: str) -> Claim:
     """The claim to a resource, or ClaimHeld with who has it."""
     holder = Holder.this_process()
     now = datetime.now(UTC)
@@ -134,7 +134,7 @@ def take(engine: Engine, resource: str) -> Claim:
                     with connection.begin_nested():
                         connection.execute(insert(CLAIMS).values(resource=resource, **values))
                 except IntegrityError:
-                    continue  # somebody was faster: see who
+                    continue  # another process was faster: see which
                 return Claim(engine, resource, holder)
             if not _is_free(row, now):
                 raise ClaimHeld(

@@ -1,7 +1,7 @@
 """The ledger: what was discovered, staged and loaded, by which names, with which sums.
 
 It is a memory, not the truth: the tables are. Everything that decides about rows is checked against them, and a lost
-ledger is written anew from them (`rebuild`). Every method is one transaction.
+ledger is rebuilt from them (`rebuild`). Every method is one transaction.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from types import TracebackType
 from sqlalchemy import ColumnElement, Connection, Engine, Row, Table, and_, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from lakebed.model import Delivery, DeliveryState, Slice
+from lakebed.model import Delivery, DeliveryState, Slice, StagedFile
 from lakebed.state import claims, rows
 from lakebed.state.claims import Claim
 from lakebed.state.database import open_database, open_database_read_only, transaction
@@ -24,7 +24,6 @@ from lakebed.state.records import (
     RebuiltTable,
     SchemaChange,
     SchemaChangeRecord,
-    StagedFile,
     StagingFolder,
     SumRecord,
 )
@@ -68,14 +67,19 @@ class Ledger:
 
     # deliveries
 
-    def discovered(self, deliveries: Iterable[Delivery], *, source: str) -> None:
-        """Remembers what discovery saw. What is known of a delivery's state stays."""
+    def record_discovered(
+        self, deliveries: Iterable[Delivery], *, source: str, superseded: Iterable[Delivery] = ()
+    ) -> None:
+        """Remembers what discovery saw. The state of a delivery stays, but for those that are superseded now."""
         now = datetime.now(UTC)
+        obsolete = tuple(superseded)
         with transaction(self._engine) as connection:
-            for delivery in deliveries:
+            for delivery in (*deliveries, *obsolete):
                 seen = rows.of_delivery(delivery) | {"source": source, "updated_at": now}
                 first = {"state": "discovered", "error": None, "discovered_at": now}
                 _upsert(connection, DELIVERIES, _key(delivery.slice, delivery.id), seen, only_new=first)
+            for delivery in obsolete:
+                _set_state(connection, delivery.slice, delivery.id, "superseded", None)
 
     def set_state(self, slice_: Slice, delivery: str, state: DeliveryState, *, error: str | None = None) -> None:
         """Where a delivery stands; an error is kept until the next state."""
@@ -94,7 +98,7 @@ class Ledger:
 
     # staged copies
 
-    def staged(self, slice_: Slice, delivery: str, files: Iterable[StagedFile]) -> None:
+    def record_staged(self, slice_: Slice, delivery: str, files: Iterable[StagedFile]) -> None:
         """The copies of a delivery's files are whole: replaces what was known of them, and the state is `staged`."""
         with transaction(self._engine) as connection:
             connection.execute(delete(STAGED_FILES).where(_is(STAGED_FILES, slice_, delivery)))
@@ -109,7 +113,7 @@ class Ledger:
             ).all()
         return tuple(rows.staged_file(row) for row in found)
 
-    def unstaged(self, slice_: Slice, delivery: str) -> None:
+    def forget_staged(self, slice_: Slice, delivery: str) -> None:
         """The copies are gone."""
         with transaction(self._engine) as connection:
             connection.execute(delete(STAGED_FILES).where(_is(STAGED_FILES, slice_, delivery)))
@@ -118,21 +122,19 @@ class Ledger:
 
     def claim_load(self, table: str, slice_: Slice) -> Claim:
         """The right to load into a slice of a table, for a `with` block. Raises ClaimHeld while a live run has it."""
-        return claims.take(self._engine, claims.load_of(table, slice_))
+        return claims.acquire(self._engine, claims.load_resource(table, slice_))
 
     def claim_staging(self, slice_: Slice, delivery: str) -> Claim:
         """The right to copy a delivery's files."""
-        return claims.take(self._engine, claims.staging_of(slice_, delivery))
+        return claims.acquire(self._engine, claims.staging_resource(slice_, delivery))
 
     # loads
 
-    def begin_load(
-        self, claim: Claim, table: str, slice_: Slice, delivery: str, *, plan_hash: str | None = None
-    ) -> None:
+    def begin_load(self, claim: Claim, table: str, slice_: Slice, delivery: str) -> None:
         """The delivery is `loading`. What an earlier, crashed attempt left of this record is overwritten."""
         with transaction(self._engine) as connection:
             claim.require(connection)
-            _upsert(connection, LOADS, _table_key(table, slice_, delivery), rows.of_new_load(plan_hash))
+            _upsert(connection, LOADS, _table_key(table, slice_, delivery), rows.of_new_load())
             _set_state(connection, slice_, delivery, "loading", None)
 
     def finish_load(self, claim: Claim, table: str, slice_: Slice, delivery: str, outcome: LoadOutcome) -> LoadRecord:
@@ -141,7 +143,7 @@ class Ledger:
         with transaction(self._engine) as connection:
             claim.require(connection)
             _supersede(connection, table, slice_, but=delivery)
-            _upsert(connection, LOADS, key, rows.of_outcome(outcome), only_new=rows.of_new_load(outcome.plan_hash))
+            _upsert(connection, LOADS, key, rows.of_outcome(outcome), only_new=rows.of_new_load())
             _set_state(connection, slice_, delivery, "loaded", None)
             _remember(connection, table, outcome.identities, delivery)
             for change in outcome.schema_changes:
@@ -161,13 +163,6 @@ class Ledger:
                 .values(state="failed", error=error, seconds=seconds, finished_at=datetime.now(UTC))
             )
             _set_state(connection, slice_, delivery, "failed", error)
-
-    def load(self, table: str, slice_: Slice, delivery: str) -> LoadRecord | None:
-        with transaction(self._engine) as connection:
-            row = connection.execute(
-                select(LOADS).where(_matches(LOADS, _table_key(table, slice_, delivery)))
-            ).one_or_none()
-        return rows.load(row) if row is not None else None
 
     def current_load(self, table: str, slice_: Slice) -> LoadRecord | None:
         """The delivery whose rows the slice holds now."""
@@ -192,11 +187,6 @@ class Ledger:
         found = self._all(IDENTITIES, IDENTITIES.c.position, where=IDENTITIES.c.table_address == table)
         return tuple(rows.identity(row) for row in found)
 
-    def remember_identities(self, table: str, identities: Mapping[str, str], *, delivery: str | None = None) -> None:
-        """Adds what was decided. An original that is known keeps its name: it was decided once."""
-        with transaction(self._engine) as connection:
-            _remember(connection, table, identities, delivery)
-
     def record_schema_changes(self, table: str, changes: Iterable[SchemaChange], *, version: str | None) -> None:
         """Changes that came without a delivery, from `lakebed evolve` or a merge."""
         with transaction(self._engine) as connection:
@@ -212,7 +202,7 @@ class Ledger:
     # folders that jobs write into
 
     def open_staging(self, claim: Claim, folder: str, *, table: str) -> None:
-        """A job is about to write here. Said before it does, so that a crash leaves nothing unknown."""
+        """A job is about to write here. Recorded before it does, so that a crash leaves nothing unknown."""
         values = {"table_address": table, "owner": claim.holder.owner, "opened_at": datetime.now(UTC)}
         with transaction(self._engine) as connection:
             claim.require(connection)
@@ -224,7 +214,7 @@ class Ledger:
             connection.execute(delete(STAGING_FOLDERS).where(STAGING_FOLDERS.c.folder == folder))
 
     def orphans(self) -> tuple[StagingFolder, ...]:
-        """Folders whose run is over without having closed them: theirs to remove who finds them."""
+        """Folders whose run is over without having closed them: whoever finds them may remove them."""
         with transaction(self._engine) as connection:
             alive = claims.live_owners(connection)
             found = connection.execute(select(STAGING_FOLDERS).order_by(STAGING_FOLDERS.c.opened_at)).all()

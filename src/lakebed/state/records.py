@@ -7,7 +7,9 @@ from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from lakebed.model import DeliveryState, Slice, SourceKind
-from lakebed.schema.evolve import EvolutionPlan
+from lakebed.schema.evolve import EvolutionPlan, Path
+from lakebed.schema.types import DataType, List, Map, Schema, Struct
+from lakebed.schema.widen import KEY
 
 SchemaChangeKind: TypeAlias = Literal["created", "added", "widened", "relaxed", "variant"]
 
@@ -34,17 +36,6 @@ class DeliveryRecord:
     @property
     def complete(self) -> bool:
         return not self.missing
-
-
-@dataclass(frozen=True, slots=True)
-class StagedFile:
-    """A copy of one source file: where it lies, and what it must still be when it is read."""
-
-    key: str
-    uri: str
-    size_bytes: int
-    sha256: str
-    etag: str | None = None  # of the source object when it was copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +162,36 @@ class RebuiltTable:
 
 def schema_changes(evolution: EvolutionPlan) -> tuple[SchemaChange, ...]:
     """The steps of a plan as the ledger's history keeps them."""
-    kind: SchemaChangeKind = "created" if evolution.creates else "added"
+    variants = {(conflict.variant,) for conflict in evolution.conflicts}
     added = (
-        SchemaChange(kind, ".".join(step.path), str(step.column.type), original=step.column.original)
+        SchemaChange(
+            "created" if evolution.creates else "variant" if step.path in variants else "added",
+            ".".join(step.path),
+            str(step.column.type),
+            original=step.column.original,
+        )
         for step in evolution.adds
     )
     widened = (
         SchemaChange("widened", ".".join(step.path), str(step.after), type_before=str(step.before))
         for step in evolution.widenings
     )
-    return (*added, *widened)
+    relaxed = (
+        SchemaChange("relaxed", ".".join(step.path), str(_type_at(evolution.final, step.path)))
+        for step in evolution.relaxations
+    )
+    return (*added, *widened, *relaxed)
+
+
+def _type_at(schema: Schema, path: Path) -> DataType:
+    """The type of a column, or of what lies inside it."""
+    type_ = schema[path[0]].type
+    for name in path[1:]:
+        match type_:
+            case Struct(fields):
+                type_ = Schema.of(fields)[name].type
+            case List(element):
+                type_ = element
+            case Map(key, value):
+                type_ = key if name == KEY else value
+    return type_

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from sqlalchemy import Row
 
-from lakebed.model import Delivery, Slice
+from lakebed.model import Delivery, Slice, StagedFile
 from lakebed.state.records import (
     DeliveryRecord,
     IdentityRecord,
@@ -13,7 +13,6 @@ from lakebed.state.records import (
     LoadRecord,
     SchemaChange,
     SchemaChangeRecord,
-    StagedFile,
     StagingFolder,
     SumRecord,
 )
@@ -66,7 +65,7 @@ def staged_file(row: _Row) -> StagedFile:
     return StagedFile(key=row.key, uri=row.uri, size_bytes=row.size_bytes, sha256=row.sha256, etag=row.etag)
 
 
-def of_new_load(plan_hash: str | None) -> dict[str, object]:
+def of_new_load() -> dict[str, object]:
     return {
         "state": "loading",
         "error": None,
@@ -78,7 +77,7 @@ def of_new_load(plan_hash: str | None) -> dict[str, object]:
         "reconciled": None,
         "source_rows": None,
         "rejected_rows": 0,
-        "plan_hash": plan_hash,
+        "plan_hash": None,
         "table_version": None,
         "started_at": datetime.now(UTC),
         "finished_at": None,
@@ -87,7 +86,7 @@ def of_new_load(plan_hash: str | None) -> dict[str, object]:
 
 def of_outcome(outcome: LoadOutcome) -> dict[str, object]:
     added = [change.column for change in outcome.schema_changes if change.kind in ("created", "added", "variant")]
-    values: dict[str, object] = {
+    return {
         "state": "loaded",
         "error": None,
         "rows_loaded": outcome.rows,
@@ -98,15 +97,15 @@ def of_outcome(outcome: LoadOutcome) -> dict[str, object]:
         "reconciled": outcome.reconciled,
         "source_rows": outcome.source_rows,
         "rejected_rows": outcome.rejected_rows,
+        "plan_hash": outcome.plan_hash,
         "table_version": outcome.version,
         "finished_at": datetime.now(UTC),
     }
-    return values | ({"plan_hash": outcome.plan_hash} if outcome.plan_hash is not None else {})
 
 
 def of_rebuilt_load(version: str) -> dict[str, object]:
     now = datetime.now(UTC)
-    return of_new_load(None) | {"table_version": version, "started_at": now, "finished_at": now}
+    return of_new_load() | {"table_version": version, "started_at": now, "finished_at": now}
 
 
 def load(row: _Row) -> LoadRecord:

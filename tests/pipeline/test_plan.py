@@ -1,21 +1,33 @@
 """A delivery's columns become a plan: by identity, typed by manifest, never dropping one."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 import pytest
 
 from lakebed.errors import SchemaIncompatible
 from lakebed.model import RESERVED_COLUMNS, Delivery, Slice, SourceColumn
-from lakebed.pipeline.incoming import NamingChoice, plan_incoming
+from lakebed.pipeline.plan import LoadPlan, plan_load
+from lakebed.pipeline.settings import OnConflict
 from lakebed.schema.evolve import Policy
 from lakebed.schema.types import Decimal, Schema, Timestamp
-
-CHOICE = NamingChoice("spec", "38,18")
 
 
 def delivery(period: str, *columns: str | tuple[str, str]) -> Delivery:
     given = tuple(SourceColumn(*((one, None) if isinstance(one, str) else one)) for one in columns)
     return Delivery(Slice("1", "cur", period), f"d-{period}", "cur", None, given, ())
+
+
+def planned_load(
+    one: Delivery,
+    current: Schema | None,
+    *,
+    known: Sequence[Delivery] = (),
+    decimals: str = "38,18",
+    on_conflict: OnConflict = "refuse",
+    remembered: dict[str, str] | None = None,
+) -> LoadPlan:
+    policy = Policy(on_conflict=on_conflict)
+    return plan_load(one, current, naming="spec", decimals=decimals, policy=policy, known=known, remembered=remembered)
 
 
 AUGUST = delivery(
@@ -34,8 +46,10 @@ SEPTEMBER = delivery(
 
 
 def test_a_new_table_has_the_columns_of_every_known_delivery_and_ours() -> None:
-    planned = plan_incoming(
-        SEPTEMBER, None, known=[SEPTEMBER, AUGUST, delivery("2026-07", "product/old")], choice=CHOICE, policy=Policy()
+    planned = planned_load(
+        SEPTEMBER,
+        None,
+        known=[SEPTEMBER, AUGUST, delivery("2026-07", "product/old")],
     )
     assert planned.evolution.creates
     assert set(planned.evolution.final.names) == {
@@ -51,8 +65,8 @@ def test_a_new_table_has_the_columns_of_every_known_delivery_and_ours() -> None:
 
 
 def test_colliding_tags_keep_their_columns_whatever_the_order_of_the_header() -> None:
-    first = plan_incoming(AUGUST, None, choice=CHOICE, policy=Policy())
-    second = plan_incoming(SEPTEMBER, first.evolution.final, choice=CHOICE, policy=Policy())
+    first = planned_load(AUGUST, None)
+    second = planned_load(SEPTEMBER, first.evolution.final)
     by_original = {column.original: column.name for column in second.columns}
     assert by_original["resourceTags/user:Environment"] == "resource_tags_user_environment"
     assert by_original["resourceTags/user:environment"] == "resource_tags_user_environment_1"
@@ -60,50 +74,49 @@ def test_colliding_tags_keep_their_columns_whatever_the_order_of_the_header() ->
 
 
 def test_a_report_that_changes_its_format_keeps_its_columns() -> None:
-    first = plan_incoming(AUGUST, None, choice=CHOICE, policy=Policy())
+    first = planned_load(AUGUST, None)
     parquet = delivery("2026-10", ("line_item_unblended_cost", "double"), "resource_tags_user_environment")
-    second = plan_incoming(parquet, first.evolution.final, choice=CHOICE, policy=Policy())
+    second = planned_load(parquet, first.evolution.final)
     assert not second.evolution.changes_schema
     assert second.columns.names == ("line_item_unblended_cost", "resource_tags_user_environment")
 
 
 def test_a_table_wider_than_the_setting_stays_exact() -> None:
-    first = plan_incoming(AUGUST, None, choice=CHOICE, policy=Policy())
-    narrower = plan_incoming(SEPTEMBER, first.evolution.final, choice=replace(CHOICE, decimals="18,2"), policy=Policy())
+    first = planned_load(AUGUST, None)
+    narrower = planned_load(SEPTEMBER, first.evolution.final, decimals="18,2")
     assert narrower.columns["line_item_unblended_cost"].type == Decimal(38, 18)
     assert not narrower.evolution.widenings
 
 
 def test_a_type_that_does_not_fit_is_refused_or_kept_beside() -> None:
-    first = plan_incoming(AUGUST, None, choice=CHOICE, policy=Policy()).evolution.final
+    first = planned_load(AUGUST, None).evolution.final
     changed = delivery("2026-09", ("lineItem/UnblendedCost", "DateTime"))
     with pytest.raises(SchemaIncompatible, match="line_item_unblended_cost"):
-        plan_incoming(changed, first, choice=CHOICE, policy=Policy())
-    kept = plan_incoming(changed, first, choice=CHOICE, policy=Policy(on_conflict="variant"))
+        planned_load(changed, first)
+    kept = planned_load(changed, first, on_conflict="variant")
     [column] = kept.columns
     assert column.original == "lineItem/UnblendedCost"
     assert column.name != "line_item_unblended_cost"
     assert column.type == Timestamp()
-    again = plan_incoming(changed, kept.evolution.final, choice=CHOICE, policy=Policy(on_conflict="variant"))
+    again = planned_load(changed, kept.evolution.final, on_conflict="variant")
     assert not again.evolution.changes_schema
     assert again.columns.names == kept.columns.names
 
 
 def test_a_manifest_that_turns_to_text_follows_the_table_because_its_values_are_text_anyway() -> None:
-    first = plan_incoming(AUGUST, None, choice=CHOICE, policy=Policy()).evolution.final
-    text = plan_incoming(
-        delivery("2026-09", ("lineItem/UnblendedCost", "String")), first, choice=CHOICE, policy=Policy()
+    first = planned_load(AUGUST, None).evolution.final
+    text = planned_load(
+        delivery("2026-09", ("lineItem/UnblendedCost", "String")),
+        first,
     )
     assert text.columns["line_item_unblended_cost"].type == Decimal(38, 18)
 
 
 def test_remembered_aliases_are_honoured() -> None:
-    table = Schema.of(plan_incoming(AUGUST, None, choice=CHOICE, policy=Policy()).evolution.final)
-    planned = plan_incoming(
+    table = Schema.of(planned_load(AUGUST, None).evolution.final)
+    planned = planned_load(
         delivery("2026-09", "resourceTags/user:env"),
         table,
         remembered={"resourceTags/user:env": "resource_tags_user_environment"},
-        choice=CHOICE,
-        policy=Policy(),
     )
     assert planned.columns.names == ("resource_tags_user_environment",)

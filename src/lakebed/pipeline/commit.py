@@ -1,0 +1,217 @@
+"""Converts a delivery's files and commits them in place of its slice's old rows: whole or not at all."""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from lakebed.engines.protocols.load import Converted, ConvertJob, Engine
+from lakebed.errors import Changed, ConcurrentModification, SourceError, UnplannedColumns
+from lakebed.kernels.convert import quarantine_schema
+from lakebed.model import (
+    DELIVERY,
+    PERIOD,
+    RESERVED_COLUMNS,
+    DataFile,
+    Delivery,
+    Slice,
+    SourceColumn,
+    Staging,
+    WrittenFile,
+)
+from lakebed.pipeline.context import RunContext
+from lakebed.pipeline.plan import LoadPlan, plan_delivery
+from lakebed.schema.arrow import from_arrow_schema
+from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
+from lakebed.source.stage import is_unchanged
+from lakebed.state.claims import Claim
+from lakebed.storage import join
+from lakebed.targets.address import Address
+from lakebed.targets.base import Change, Commit, TableState, Target
+
+T = TypeVar("T")
+
+# A delivery whose files keep bringing columns that no earlier file had is planned no more often than this.
+MOST_PLANS = 8
+
+# Another writer commits to the same table: plan again on what it left, a little later each time.
+ATTEMPTS = 8
+FIRST_PAUSE_SECONDS = 0.1
+LAST_PAUSE_SECONDS = 5.0
+
+
+def retry_on_conflict(attempt: Callable[[], T]) -> T:
+    """Calls again, after a growing pause, where another writer has committed to the table meanwhile."""
+    for number in range(1, ATTEMPTS):
+        try:
+            return attempt()
+        except ConcurrentModification:
+            pause = min(LAST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2**number)
+            time.sleep(pause * random.uniform(0.5, 1.5))
+    return attempt()
+
+
+@dataclass(frozen=True)
+class CommittedLoad:
+    """A delivery that is in its table: by which plan, with which numbers, in which commit."""
+
+    plan: LoadPlan
+    converted: Converted
+    commit: Commit
+
+
+def commit_delivery(
+    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: Sequence[Delivery]
+) -> CommittedLoad:
+    """Plans, converts and commits a delivery. Raises ConcurrentModification where another writer was faster."""
+    for _ in range(MOST_PLANS):
+        try:
+            return _plan_and_commit(context, claim, address, delivery, known)
+        except UnplannedColumns as surprise:
+            # A later file has columns that the first one lacks. They are columns of the delivery all the same.
+            new = tuple(SourceColumn(name) for name in surprise.names)
+            delivery = replace(delivery, columns=(*delivery.columns, *new))
+    raise SourceError(
+        f"{delivery.slice}: its files still brought unknown columns after {MOST_PLANS} plans",
+        remedy="Check that the files of this delivery belong together.",
+    )
+
+
+def _plan_and_commit(
+    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: Sequence[Delivery]
+) -> CommittedLoad:
+    target = context.target(address)
+    state = target.state()
+    schema = state.schema if state.exists else None
+    plan = plan_delivery(delivery, target, schema, known=known, ledger=context.ledger, settings=context.settings)
+    with _staging_folder(context, claim, target, state, plan.evolution) as staging:
+        converted = context.engine.convert(_convert_job(context, delivery, plan, staging), context.observer.converted)
+        _require_loadable(context, delivery, converted)
+        context.observer.committing(delivery)
+        properties = _commit_properties(context, delivery, plan)
+        # Rejected rows go first: a crash in between leaves them in quarantine, and the next run replaces them.
+        rejected = tuple(
+            DataFile(join(staging.folder, file.path), file.rows, file.size_bytes) for file in converted.rejected_files
+        )
+        quarantine = context.target(address.beside("_rejected"))
+        _replace_rejected_rows(quarantine, context.engine, delivery.slice, plan.columns.names, rejected, properties)
+        replacement = Replacement(plan.evolution, delivery.slice, converted.files, properties)
+        commit = _replace_slice(target, context.engine, state, staging, replacement)
+    return CommittedLoad(plan, converted, commit)
+
+
+@contextmanager
+def _staging_folder(
+    context: RunContext, claim: Claim, target: Target, state: TableState, evolution: EvolutionPlan
+) -> Iterator[Staging]:
+    """A folder for the engine's files. The ledger knows of it before it is written to; without a commit it goes."""
+    staging = target.stage(state, evolution, partition_by=(PERIOD,))
+    context.ledger.open_staging(claim, staging.folder, table=target.address)
+    try:
+        context.require_shared(staging.folder)
+        yield staging
+    except BaseException:
+        target.abandon(staging)
+        context.ledger.close_staging(staging.folder)
+        raise
+    context.ledger.close_staging(staging.folder)
+
+
+def _convert_job(context: RunContext, delivery: Delivery, plan: LoadPlan, staging: Staging) -> ConvertJob:
+    return ConvertJob(
+        files=delivery.files,
+        columns=plan.columns,
+        constants={**delivery.slice.values, DELIVERY: delivery.id},
+        staging=staging,
+        partition=_partition(delivery.slice, staging),
+        on_bad_value=context.settings.on_bad_value,
+        currency_column=plan.currency_column,
+    )
+
+
+def _partition(slice_: Slice, staging: Staging) -> dict[str, str]:
+    return {PERIOD: slice_.period} if PERIOD in staging.partition_by else {}
+
+
+def _require_loadable(context: RunContext, delivery: Delivery, converted: Converted) -> None:
+    """Refuses warnings if strict, and files that were read in place and are no longer what was discovered."""
+    if context.settings.strict and converted.warnings:
+        raise SourceError(
+            f"--strict refuses {delivery.slice}: {converted.warnings[0]}"
+            + (f" (and {len(converted.warnings) - 1} more)" if len(converted.warnings) > 1 else ""),
+            remedy="Without --strict this is a warning, and the rest is loaded.",
+        )
+    in_place = context.settings.no_stage and delivery.overwritten_in_place
+    if in_place and not is_unchanged(delivery, context.storage):
+        raise Changed(f"{delivery.slice} was written over while it was read", uri=delivery.manifest or "")
+
+
+def _commit_properties(context: RunContext, delivery: Delivery, plan: LoadPlan) -> dict[str, str]:
+    """What the commit says about itself."""
+    return {
+        "lakebed.run": context.id,
+        "lakebed.plan": plan.evolution.hash,
+        "lakebed.payer": delivery.slice.payer,
+        "lakebed.report": delivery.slice.report,
+        "lakebed.period": delivery.slice.period,
+        "lakebed.delivery": delivery.id,
+    }
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What a slice is to hold, and what the commit says about itself."""
+
+    evolution: EvolutionPlan
+    slice: Slice
+    files: tuple[WrittenFile, ...]
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def _replace_slice(
+    target: Target, engine: Engine, state: TableState, staging: Staging, replacement: Replacement
+) -> Commit:
+    """Commits the new files in place of the slice's old rows; everything else stays.
+
+    Files that hold other rows too, and files that hold a widened column in its old type, are rewritten.
+    """
+    affected = target.affected(state, replacement.slice)
+    whole = {file.uri for file in affected.whole}
+    narrow = [file for file in target.files_to_widen(state, replacement.evolution) if file.uri not in whole]
+    outdated = tuple({file.uri: file for file in (*affected.mixed, *narrow)}.values())
+    rewritten = engine.rewrite(outdated, staging, without=replacement.slice) if outdated else ()
+    change = Change(
+        evolution=replacement.evolution,
+        add=(*replacement.files, *rewritten),
+        remove=(*affected.whole, *outdated),
+        remove_slice=replacement.slice,
+        properties=replacement.properties,
+    )
+    return target.commit(state, staging, change)
+
+
+def _replace_rejected_rows(
+    quarantine: Target,
+    engine: Engine,
+    slice_: Slice,
+    columns: Sequence[str],
+    rejected: Sequence[DataFile],
+    properties: Mapping[str, str],
+) -> None:
+    """Makes the quarantine hold just these rows for the slice. A quarantine that is not needed is not created."""
+    state = quarantine.state()
+    if not rejected and not state.exists:
+        return
+    current = state.schema if state.exists else None
+    incoming = from_arrow_schema(quarantine_schema((*RESERVED_COLUMNS, *columns))) if rejected else state.schema
+    evolution = plan_evolution(current, incoming, Policy(rules=quarantine.capabilities.rules))
+    staging = quarantine.stage(state, evolution, partition_by=(PERIOD,))
+    try:
+        placed = [replace(file, partition=_partition(slice_, staging)) for file in rejected]
+        files = engine.rewrite(placed, staging) if placed else ()
+        _replace_slice(quarantine, engine, state, staging, Replacement(evolution, slice_, files, properties))
+    except BaseException:
+        quarantine.abandon(staging)
+        raise

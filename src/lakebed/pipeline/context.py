@@ -1,0 +1,97 @@
+"""What the deliveries of one run share: settings, ledger, observer, and the session and tables that they open."""
+
+import uuid
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from lakebed.config import Settings
+from lakebed.engines.protocols.load import Engine
+from lakebed.pipeline.progress import Observer
+from lakebed.state.ledger import Ledger
+from lakebed.storage import Storage, join
+from lakebed.table.sweep import sweep_orphan
+from lakebed.targets.address import Address
+from lakebed.targets.base import Target
+from lakebed.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakebed.engines.spark.session import Session
+
+
+class RunContext:
+    """One run. Spark starts when the first delivery needs it: a run that has nothing to do takes no time."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        ledger: Ledger,
+        source: str,
+        observer: Observer,
+        spark: "SparkSession | None" = None,
+    ) -> None:
+        self.id = uuid.uuid4().hex
+        self.workspace = workspace
+        self.ledger = ledger
+        self.source = source
+        self.observer = observer
+        self._spark = spark
+        self._open = ExitStack()
+        self._session: Session | None = None
+        self._targets: dict[tuple[Address, str | None], Target] = {}
+
+    def __enter__(self) -> "RunContext":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    @property
+    def settings(self) -> Settings:
+        return self.workspace.settings
+
+    @property
+    def storage(self) -> Storage:
+        return self.workspace.storage
+
+    @property
+    def session(self) -> "Session":
+        """The Spark session, which the first use starts."""
+        if self._session is None:
+            from lakebed.engines.spark.session import open_session
+
+            self._session = self._open.enter_context(open_session(self.settings, spark=self._spark))
+        return self._session
+
+    @property
+    def engine(self) -> Engine:
+        from lakebed.engines.spark.engine import SparkEngine
+
+        return SparkEngine(self.session.spark, self.storage.settings)
+
+    def require_shared(self, uri: str) -> None:
+        """Refuses a place that the engine's workers cannot reach."""
+        from lakebed.engines.spark.session import require_shared
+
+        require_shared(uri, self.session)
+
+    def target(self, address: Address) -> Target:
+        """The table at an address, opened once and rid of what crashed runs left beside it."""
+        key = (address, self._shared_staging())
+        if key not in self._targets:
+            target = self.workspace.target(address, staging=key[1])
+            for orphan in self.ledger.orphans():
+                if orphan.table == target.address:
+                    sweep_orphan(orphan, target, self.ledger, self.storage)
+            self._targets[key] = target
+        return self._targets[key]
+
+    def _shared_staging(self) -> str | None:
+        """Where workers with disks of their own write for a target that has no place for them, such as a DuckDB file.
+
+        None until a session has shown that there are such workers.
+        """
+        if self._session is None or self._session.local:
+            return None
+        return join(self.settings.staging_location, "commits")

@@ -1,0 +1,66 @@
+"""`lakebed discover`: which deliveries there are, and which of each month counts."""
+
+import os
+from typing import Unpack
+
+from lakebed.errors import SourceError
+from lakebed.model import Delivery
+from lakebed.pipeline.progress import Observer
+from lakebed.pipeline.settings import RunSettings, open_workspace
+from lakebed.source.discover import DiscoverReport, find_deliveries
+from lakebed.source.filters import DiscoverFilters
+from lakebed.state.ledger import Ledger
+from lakebed.workspace import Workspace
+
+
+def discover(
+    source: str | os.PathLike[str],
+    *,
+    report: str | None = None,
+    payer: str | None = None,
+    period: str | None = None,
+    since: str | None = None,
+    workdir: str | os.PathLike[str] | None = None,
+    **settings: Unpack[RunSettings],
+) -> DiscoverReport:
+    """Lists the deliveries of a source and writes them down: the one that counts for each month, and those it replaces.
+
+    found = lakebed.discover("s3://bucket/prefix", since="2026-01")
+    for delivery in found.deliveries:
+        print(delivery.slice, len(delivery.files), delivery.complete)
+    """
+    workspace = open_workspace(workdir, settings)
+    place = os.fspath(source)
+    found = find_deliveries(place, workspace.storage, DiscoverFilters(report, payer, period, since))
+    with workspace.ledger() as ledger:
+        ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)
+    return found
+
+
+def discover_to_load(workspace: Workspace, source: str, filters: DiscoverFilters, observer: Observer) -> DiscoverReport:
+    """What there is to load, its warnings passed on. Refuses a source without any, and a doubtful one if strict."""
+    found = find_deliveries(source, workspace.storage, filters)
+    for warning in found.all_warnings:
+        observer.warned(warning)
+    if not found.deliveries:
+        reason = next(iter(found.all_warnings), f"no delivery found under {source}")
+        raise SourceError(reason, remedy="`lakebed discover SOURCE` shows what there is and what was left out.")
+    if workspace.settings.strict and found.doubts:
+        raise SourceError(
+            f"--strict refuses a source of which there are doubts: {found.doubts[0]}"
+            + (f" (and {len(found.doubts) - 1} more)" if len(found.doubts) > 1 else ""),
+            remedy="`lakebed discover SOURCE` shows them all; without --strict they are warnings.",
+        )
+    observer.discovered(len(found.deliveries), len(found.superseded))
+    return found
+
+
+def rediscover(workspace: Workspace, ledger: Ledger, source: str, delivery: Delivery) -> Delivery:
+    """The delivery that counts for the same payer, report and period now."""
+    slice_ = delivery.slice
+    filters = DiscoverFilters(report=slice_.report, payer=slice_.payer, period=slice_.period)
+    for newer in find_deliveries(source, workspace.storage, filters).deliveries:
+        if newer.slice == slice_:
+            ledger.record_discovered([newer], source=source)
+            return newer
+    raise SourceError(f"{slice_} has gone from {source} while it was read", remedy="Run again.")

@@ -1,0 +1,60 @@
+"""The settings that every function of the pipeline takes as keywords, by their last word in `lakebed.toml`."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias, TypedDict
+
+from lakebed.engines.protocols.load import OnBadValue
+from lakebed.schema.names import Naming
+from lakebed.workspace import Workspace
+
+OnConflict: TypeAlias = Literal["refuse", "variant"]
+
+# Parameters of the functions, so that a misspelt keyword is answered with the one that was meant.
+PARAMETERS = ("table", "report", "payer", "period", "since", "workdir", "spark", "observer")
+
+
+class RunSettings(TypedDict, total=False):
+    """Keywords of `lakebed.run` and its steps; `docs/reference/settings.md` says what each does. None leaves it unset.
+
+    >>> settings: RunSettings = {"decimals": "18,2", "strict": True, "master": "local[4]"}
+    """
+
+    ledger: str | None
+    decimals: str | None
+    naming: Naming | None
+    on_bad_value: OnBadValue | None
+    on_conflict: OnConflict | None
+    no_stage: bool | None
+    strict: bool | None
+    parallelism: int | None
+    # under [spark] in lakebed.toml:
+    master: str | None
+    remote: str | None
+    memory: str | None
+    conf: Mapping[str, str] | None
+    log: str | None
+    shared_folders: Sequence[str] | None
+    # under [storage]:
+    endpoint_url: str | None
+    region: str | None
+    profile: str | None
+    access_key_id: str | None
+    secret_access_key: str | None
+    session_token: str | None
+    anonymous: bool | None
+    role_arn: str | None
+    role_session_name: str | None
+    external_id: str | None
+    requester_pays: bool | None
+    # under [staging]:
+    location: str | None
+    retention_hours: float | None
+    # tables [catalog.NAME]:
+    catalog: Mapping[str, Mapping[str, str]] | None
+
+
+def open_workspace(workdir: str | os.PathLike[str] | None, settings: RunSettings) -> Workspace:
+    """The work directory with these settings over those of the environment and of `lakebed.toml`."""
+    folder = None if workdir is None else os.fspath(workdir)
+    return Workspace.open({"workdir": folder, **settings}, parameters=PARAMETERS)
