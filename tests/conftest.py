@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support import spark_cluster as cluster
-from tests.support.s3_server import S3Server
-from tests.support.s3_server import s3_server as start_s3_server
 
 from lakebed.config import load_settings
 from lakebed.engines.spark.session import Session, open_session
+from tests.support import spark_cluster as cluster
+from tests.support.s3_server import S3Server
+from tests.support.s3_server import s3_server as start_s3_server
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,8 @@ import pytest
 
 from lakebed.errors import AlreadyExists, Changed, ConfigError, NotFound
 from lakebed.kernels.files import filesystem
-from lakebed.storage import Storage, StorageSettings, absolute, is_local, join, local_path
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.storage import Storage, absolute, is_local, join, local_path
 
 ODD_NAMES = ["a b.csv", "100%+@,()~#.csv", "größe/日本.csv", "p=1%2C2/x.csv", "c:d.csv"]
 

@@ -54,7 +54,7 @@ def examine(settings: Settings, *, quick: bool = False, places: Sequence[str] = 
         yield _checked("S3 endpoint", lambda: _endpoint(settings), needed=True)
     if settings.staging.location and not is_local(settings.staging.location):
         places = (*places, settings.staging.location)
-    storage = Storage(settings.storage.settings())
+    storage = Storage(settings.storage)
     for place in places:
         yield _checked(place, lambda place=place: _readable(storage, place), needed=True)  # type: ignore[misc]
     if unknown := unknown_environment():

@@ -21,7 +21,7 @@ class Workspace:
     @classmethod
     def open(cls, flags: Mapping[str, object] | None = None) -> "Workspace":
         settings = load_settings(flags)
-        return cls(settings, Storage(settings.storage.settings()))
+        return cls(settings, Storage(settings.storage))
 
     def target(self, address: Address | str, *, staging: str | None = None, read_only: bool = False) -> Target:
         """The table at an address, which need not exist yet; see `open_target` for the rest."""

@@ -51,7 +51,7 @@ def _print_spark_conf(settings: Settings, *, as_json: bool) -> None:
     catalog = CatalogSettings.for_workdir(
         settings.workdir_path,
         properties=settings.catalog.get(DEFAULT_CATALOG),
-        storage=settings.storage.settings(),
+        storage=settings.storage,
     )
     found = spark_conf(catalog)
     if as_json:

@@ -7,6 +7,8 @@ from typing import Literal
 
 import pyarrow as pa
 
+from lakebed.kernels.storage_settings import StorageSettings
+
 
 @dataclass(frozen=True)
 class Input:
@@ -24,7 +26,7 @@ class Place:
 
     folder: str
     schema: pa.Schema
-    storage: Mapping[str, object]
+    storage: StorageSettings
 
 
 @dataclass(frozen=True)

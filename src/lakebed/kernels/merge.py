@@ -19,6 +19,7 @@ from lakebed.kernels.conform import as_type, conform
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import KeyIndex, counting
 from lakebed.kernels.parquet import repeating_columns
+from lakebed.kernels.storage_settings import StorageSettings
 
 T = TypeVar("T")
 
@@ -84,7 +85,7 @@ class Rewritten:
 
 
 def match(
-    files: Sequence[TargetFile], keys: pa.Schema, index: KeyIndex, settings: Mapping[str, object]
+    files: Sequence[TargetFile], keys: pa.Schema, index: KeyIndex, settings: StorageSettings
 ) -> Iterator[Matched]:
     """The matched rows of each file, in order. Only key columns are read."""
     at_once = max(KEYS_AT_ONCE, index.rows)
@@ -117,7 +118,7 @@ def _found(files: list[list[pa.ChunkedArray]], index: KeyIndex) -> Iterator[Matc
         yield Matched(rows, mine.drop_null(), total, tuple(column.null_count for column in columns))
 
 
-def read_keys(file: TargetFile, keys: pa.Schema, settings: Mapping[str, object]) -> list[pa.ChunkedArray]:
+def read_keys(file: TargetFile, keys: pa.Schema, settings: StorageSettings) -> list[pa.ChunkedArray]:
     """The key columns of a file in the given types; those of its path are repeated, those it lacks are NULL."""
     with _open(file.uri, settings) as reader:
         total = reader.metadata.num_rows
@@ -146,7 +147,7 @@ def rewrite(
     *,
     folder: str,
     name: str,
-    settings: Mapping[str, object],
+    settings: StorageSettings,
 ) -> Rewritten:
     """Writes files of one partition anew, as one file. `source` has the table's columns that the source delivers."""
     partition = dict(files[0][0].partition)
@@ -197,7 +198,7 @@ def write_rows(
     *,
     folder: str,
     name: str,
-    settings: Mapping[str, object],
+    settings: StorageSettings,
     codec: str = "zstd",
     rows_per_file: int = 5_000_000,
 ) -> list[Written]:
@@ -222,7 +223,7 @@ class Sink:
     """One new Parquet file, opened when its first rows come."""
 
     def __init__(
-        self, folder: str, name: str, schema: pa.Schema, settings: Mapping[str, object], codec: str = "zstd"
+        self, folder: str, name: str, schema: pa.Schema, settings: StorageSettings, codec: str = "zstd"
     ) -> None:
         self.name = name
         self._schema = schema
@@ -270,7 +271,7 @@ class Sink:
         return self._writer
 
 
-def _open(uri: str, settings: Mapping[str, object]) -> pq.ParquetFile:
+def _open(uri: str, settings: StorageSettings) -> pq.ParquetFile:
     files, path = filesystem(uri, settings)
     local = isinstance(files, pafs.LocalFileSystem)
     return pq.ParquetFile(path, filesystem=files, memory_map=local, pre_buffer=not local)
@@ -404,7 +405,7 @@ def _one_chunk(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
 
 
-def codec_of(uri: str | None, settings: Mapping[str, object]) -> str:
+def codec_of(uri: str | None, settings: StorageSettings) -> str:
     """The codec of a file, which what replaces it keeps."""
     if uri is None:
         return "zstd"

@@ -16,6 +16,7 @@ from lakebed.kernels.conform import as_type
 from lakebed.kernels.keys import canonical, counting
 from lakebed.kernels.merge import BATCH_ROWS, Matched, Rules, TargetFile, Written, read_keys, rewrite, write_rows
 from lakebed.kernels.merge_tasks import PackDone, StagedSource, failed
+from lakebed.kernels.storage_settings import StorageSettings
 
 FILE, ROW, GROUP = "file", "row", "pack"
 RESULT = "result binary"
@@ -45,12 +46,12 @@ class ReadTargetKeys:
     files: tuple[TargetFile, ...]
     keys: pa.Schema
     wire: pa.Schema
-    settings: tuple[tuple[str, object], ...]
+    settings: StorageSettings
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                columns = read_keys(self.files[number], self.keys, dict(self.settings))
+                columns = read_keys(self.files[number], self.keys, self.settings)
                 rows = len(columns[0])
                 places = [pa.repeat(pa.scalar(number, pa.int32()), rows), counting(rows)]
                 yield from _on_the_wire(pa.table([*places, *columns], names=self.wire.names), self.wire)
@@ -69,7 +70,7 @@ class ApplyPack:
     rules: Rules
     folder: str
     codec: str
-    settings: tuple[tuple[str, object], ...]
+    settings: StorageSettings
 
     def apply(self, group: pa.Table) -> pa.Table:
         number = group.column(GROUP)[0].as_py()
@@ -92,7 +93,7 @@ class ApplyPack:
             mine = pc.indices_nonzero(pc.equal(files, file))
             order = mine.take(pc.sort_indices(places.take(mine)))
             matched.append((self.files[file], Matched(places.take(order), order.cast(pa.int64()), 0, ())))
-        storage = dict(self.settings)
+        storage = self.settings
         name = f"merged-{number:05d}-{uuid.uuid4().hex}"
         done = rewrite(matched, rows, self.rules, folder=self.folder, name=f"{name}.parquet", settings=storage)
         written = [done.written] if done.written is not None else []
@@ -106,7 +107,7 @@ class ApplyPack:
 
     def _write(self, rows: pa.Table, name: str) -> list[Written]:
         return write_rows(
-            rows, None, self.rules, folder=self.folder, name=name, settings=dict(self.settings), codec=self.codec
+            rows, None, self.rules, folder=self.folder, name=name, settings=self.settings, codec=self.codec
         )
 
 

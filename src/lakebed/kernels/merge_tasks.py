@@ -5,7 +5,7 @@ task sees the same rows; a worker reads it once however many tasks it runs.
 """
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,6 +18,7 @@ from lakebed.kernels.conform import as_type
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import KeyIndex
 from lakebed.kernels.merge import BATCH_ROWS, Rules, Sink, TargetFile, Written, match, rewrite, write_rows
+from lakebed.kernels.storage_settings import StorageSettings
 
 PART_FACTS = "path string, rows long, nulls array<long>"
 
@@ -29,18 +30,14 @@ class StagedSource:
     parts: tuple[str, ...]
     schema: pa.Schema
     keys: tuple[str, ...]
-    settings: tuple[tuple[str, object], ...]
-
-    @property
-    def storage(self) -> dict[str, object]:
-        return dict(self.settings)
+    settings: StorageSettings
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows, or some of their columns, in the order of the parts."""
         names = list(columns if columns is not None else self.schema.names)
         tables = []
         for uri in self.parts:
-            files, path = filesystem(uri, self.storage)
+            files, path = filesystem(uri, self.settings)
             with pq.ParquetFile(path, filesystem=files) as part:
                 tables.append(part.read(columns=names).select(names))
         schema = pa.schema([self.schema.field(name) for name in names])
@@ -65,10 +62,10 @@ class StageRows:
     folder: str
     schema: pa.Schema
     keys: tuple[str, ...]
-    settings: tuple[tuple[str, object], ...]
+    settings: StorageSettings
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sink = Sink(self.folder, f"source-{uuid.uuid4().hex}.parquet", self.schema, dict(self.settings), codec="lz4")
+        sink = Sink(self.folder, f"source-{uuid.uuid4().hex}.parquet", self.schema, self.settings, codec="lz4")
         nulls = [0] * len(self.keys)
         for batch in batches:
             arrays = [as_type(batch.column(place), field.type) for place, field in enumerate(self.schema)]
@@ -114,7 +111,7 @@ class MatchTasks:
     def __call__(self, number: int) -> GroupMatches | DatasetMergeError:
         group = self.groups[number]
         try:
-            found = list(match(group, self.key_schema, _index(self.source), self.source.storage))
+            found = list(match(group, self.key_schema, _index(self.source), self.source.settings))
         except (pa.ArrowException, OSError) as error:
             return failed(error)
         files = tuple(FileMatches(file.uri, len(one.rows), one.nulls) for file, one in zip(group, found, strict=True))
@@ -153,7 +150,7 @@ class WriteTasks:
             return failed(error)
 
     def _rewrite(self, number: int, pack: tuple[TargetFile, ...]) -> PackDone:
-        storage = self.source.storage
+        storage = self.source.settings
         found = match(pack, self.key_schema, _index(self.source), storage)
         # A task that Spark runs twice must not write into the file of its twin.
         name = f"merged-{number:05d}-{uuid.uuid4().hex}"
@@ -182,7 +179,7 @@ class WriteTasks:
             self.rules,
             folder=self.folder,
             name=name,
-            settings=self.source.storage,
+            settings=self.source.settings,
             codec=self.codec,
         )
 
@@ -195,7 +192,3 @@ def failed(error: Exception) -> DatasetMergeError:
         remedy="The target is as it was.",
         operation="merge",
     )
-
-
-def frozen_settings(settings: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
-    return tuple(sorted(settings.items()))

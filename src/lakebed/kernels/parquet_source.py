@@ -12,6 +12,7 @@ from lakebed.kernels.csv import Batch, RejectedRows
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.header import match_header
 from lakebed.kernels.job import Input, Rejected
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import Parsed, checked, exact_type, holds, is_text, parse, typed
 
 BATCH_ROWS = 1 << 15
@@ -27,7 +28,7 @@ class ParquetRead:
 
 def read_parquet(
     source: Input,
-    storage: Mapping[str, object],
+    storage: StorageSettings,
     columns: Sequence[tuple[str, str]],
     types: Mapping[str, pa.DataType],
 ) -> ParquetRead:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.storage_settings import StorageSettings
 
 _FIELD_ID = b"PARQUET:field_id"
 _BATCH_ROWS = 1 << 15
@@ -29,7 +30,7 @@ class Scan:
     files: tuple[ScanInput, ...]
     schema: pa.Schema
     by_field_id: bool
-    storage: Mapping[str, object]
+    storage: StorageSettings
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -4,7 +4,7 @@ import gzip
 import io
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import IO, cast
 
@@ -14,6 +14,7 @@ import pyarrow.fs as pafs
 from lakebed.errors import NotFound, SourceError
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.job import Input
+from lakebed.kernels.storage_settings import StorageSettings
 
 _DAMAGED: tuple[type[Exception], ...] = (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error)
 try:  # Several times as fast as zlib; a worker may lack it.
@@ -29,7 +30,7 @@ _READ_BYTES = 1 << 20
 _TRUNCATED = "Copy the file again: it ends too early or was damaged on the way."
 
 
-def open_streams(source: Input, storage: Mapping[str, object]) -> Generator[IO[bytes], None, None]:
+def open_streams(source: Input, storage: StorageSettings) -> Generator[IO[bytes], None, None]:
     """The streams of a file, one after the other: one, but for a ZIP with several members."""
     opened, path = filesystem(source.uri, storage)
     with _open(opened, path, source) as raw:

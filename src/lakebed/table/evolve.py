@@ -80,7 +80,7 @@ def _commit(target: Target, state: TableState, plan: EvolutionPlan) -> str:
     try:
         # Plain Parquet has no place but its files for a type: those with the narrower one are written anew.
         narrow = target.files_to_widen(state, plan)
-        rewritten = ArrowEngine(load_settings().storage.settings()).rewrite(narrow, staging) if narrow else ()
+        rewritten = ArrowEngine(load_settings().storage).rewrite(narrow, staging) if narrow else ()
         return target.commit(state, staging, Change(plan, rewritten, narrow)).version
     except BaseException:
         target.abandon(staging)

@@ -73,10 +73,10 @@ def merge(
         partition_columns=partition_columns,
     )
     settings = load_settings({"workdir": os.fspath(workdir)} if workdir is not None else None)
-    storage = storage or Storage(settings.storage.settings())
+    storage = storage or Storage(settings.storage)
     chosen = choose_engine(engine, source, use_merge)
     table = _open(target, settings, storage)
-    with chosen.open(source, storage.settings.to_dict()) as rows:
+    with chosen.open(source, storage.settings.resolved()) as rows:
         run = _Run(spec, rows, table, storage, dry_run=dry_run)
         for attempt in range(1, ATTEMPTS + 1):
             try:

@@ -10,9 +10,9 @@ import pyarrow.dataset as pads
 
 from lakebed.config import load_settings
 from lakebed.errors import NotFound
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.types import Schema
-from lakebed.storage import StorageSettings
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.targets.scan import ScanFile, Scannable, ScanPlan
@@ -44,7 +44,7 @@ def read(
     opened = open_table(target, workdir=workdir)
     if spark is None:
         return opened.read(columns)
-    return frame(spark, opened, load_settings().storage.settings(), columns=columns)
+    return frame(spark, opened, load_settings().storage, columns=columns)
 
 
 def open_table(target: str, *, workdir: str | Path | None = None) -> Target:
@@ -63,7 +63,7 @@ def frame(
         return spark.createDataFrame(table)
     from lakebed.engines.spark.scan import frame as planned_frame
 
-    return planned_frame(spark, _selected(_plan(target), columns), storage.to_dict())
+    return planned_frame(spark, _selected(_plan(target), columns), storage.resolved())
 
 
 def _plan(target: Target) -> ScanPlan:

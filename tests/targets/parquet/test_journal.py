@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from lakebed.errors import TargetError, TargetLocked
-from lakebed.storage import Storage, StorageSettings
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.storage import Storage
 from lakebed.targets.parquet.journal import Journal, Put, Record
 from lakebed.targets.parquet.lock import exclusive
 from lakebed.targets.parquet.target import ParquetTarget

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from lakebed.engines.arrow.load import convert, rewrite
 from lakebed.engines.protocols.load import Converted, ConvertJob, Progress
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, Slice, Staging, WrittenFile
-from lakebed.storage import StorageSettings
 
 
 class ArrowEngine:
@@ -14,7 +14,7 @@ class ArrowEngine:
     name = "arrow"
 
     def __init__(self, storage: StorageSettings | None = None) -> None:
-        self._storage = (storage or StorageSettings()).to_dict()
+        self._storage = (storage or StorageSettings()).resolved()
 
     def convert(self, job: ConvertJob, progress: Progress | None = None) -> Converted:
         """Converts every file of the job, or raises and leaves only staged files behind."""

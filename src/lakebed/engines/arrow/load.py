@@ -1,7 +1,7 @@
 """The load in this process: the kernels of the Spark engine on a few threads, which pyarrow lets run side by side."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
 from lakebed.engines.protocols.load import Converted, ConvertJob, FileDone, Progress
@@ -19,10 +19,11 @@ from lakebed.errors import LakebedError, UnplannedColumns
 from lakebed.kernels.convert import convert as convert_file
 from lakebed.kernels.job import Conversion, Facts, Input
 from lakebed.kernels.rewrite import rewrite as rewrite_file
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, Slice, Staging, WrittenFile
 
 
-def convert(storage: Mapping[str, object], job: ConvertJob, progress: Progress | None = None) -> Converted:
+def convert(storage: StorageSettings, job: ConvertJob, progress: Progress | None = None) -> Converted:
     """Converts every file of the job, the largest first, or raises what the first bad file raised."""
     conversion = conversion_of(job, storage)
     results: dict[int, Facts | LakebedError] = {}
@@ -45,7 +46,7 @@ def convert(storage: Mapping[str, object], job: ConvertJob, progress: Progress |
 
 
 def rewrite(
-    storage: Mapping[str, object], files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+    storage: StorageSettings, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
 ) -> tuple[WrittenFile, ...]:
     """The rows of these files in the staging's schema, leaving out the rows of a slice."""
     place = place_of(staging, storage)

@@ -4,7 +4,7 @@ Memory is bounded by the batches in flight and the source's keys, not by the tar
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +17,7 @@ from lakebed.engines.shared.sources import opened
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels import merge as kernel
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.result import MergeCounts
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
@@ -32,7 +33,7 @@ class ArrowMerge:
     name = "arrow"
 
     @contextmanager
-    def open(self, source: object, settings: Mapping[str, object]) -> Iterator[MergeSource]:
+    def open(self, source: object, settings: StorageSettings) -> Iterator[MergeSource]:
         with opened(source, settings) as table:
             yield ArrowSource(table, settings)
 
@@ -40,7 +41,7 @@ class ArrowMerge:
 class ArrowSource:
     """A source as an Arrow table, mapped from disk where the caller did not already hold it in memory."""
 
-    def __init__(self, table: pa.Table, settings: Mapping[str, object]) -> None:
+    def __init__(self, table: pa.Table, settings: StorageSettings) -> None:
         self._table = table
         self._settings = settings
         self._checked: Checked | None = None

@@ -7,7 +7,7 @@ same is done with UNION ALL and NOT EXISTS.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 import duckdb
@@ -24,6 +24,7 @@ from lakebed.engines.shared.sources import opened
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError, UnsupportedType
 from lakebed.kernels.keys import counting
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
@@ -46,7 +47,7 @@ class DuckDBMerge:
         self._connection = connection
 
     @contextmanager
-    def open(self, source: object, settings: Mapping[str, object]) -> Iterator[MergeSource]:
+    def open(self, source: object, settings: StorageSettings) -> Iterator[MergeSource]:
         with ExitStack() as stack:
             connection = self._connection or stack.enter_context(private_connection(settings))
             table = stack.enter_context(opened(source, settings))
@@ -57,9 +58,7 @@ class DuckDBMerge:
 class DuckDBSource:
     """A source that DuckDB merges."""
 
-    def __init__(
-        self, table: pa.Table, scratch: Scratch, settings: Mapping[str, object], use_merge: bool | None
-    ) -> None:
+    def __init__(self, table: pa.Table, scratch: Scratch, settings: StorageSettings, use_merge: bool | None) -> None:
         self._table = table
         self._scratch = scratch
         self._settings = settings

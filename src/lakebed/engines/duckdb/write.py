@@ -15,6 +15,7 @@ from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.merge import codec_of
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.result import MergeCounts
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
@@ -64,7 +65,7 @@ class Writer:
     ready: Ready
     matched: str
     scratch: Scratch
-    settings: Mapping[str, object]
+    settings: StorageSettings
 
     def write(self, disk: WriteBehind) -> Merged:
         plan, ready = self.job.plan, self.ready
@@ -262,7 +263,7 @@ def copy(
     physical: pa.Schema,
     codec: str,
     partition: Mapping[str, str | None],
-    settings: Mapping[str, object],
+    settings: StorageSettings,
 ) -> WrittenFile | None:
     """Streams a query into a new file; None, and no file, where it has no rows."""
     uri = join(staging.folder, name)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import MergePlan
 from lakebed.merge_core.result import MergeCounts
 from lakebed.merge_core.validate import Unified
@@ -90,6 +91,6 @@ class MergeEngine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def open(self, source: object, settings: Mapping[str, object]) -> AbstractContextManager[MergeSource]:
+    def open(self, source: object, settings: StorageSettings) -> AbstractContextManager[MergeSource]:
         """The source, until the context ends. `settings` are the storage settings as kernels take them."""
         ...

@@ -7,16 +7,17 @@ from lakebed.engines.protocols.load import Converted, ConvertJob, RejectedValue,
 from lakebed.errors import LakebedError, UnplannedColumns
 from lakebed.kernels.job import Conversion, Facts, Input, Output, Place
 from lakebed.kernels.rewrite import Existing
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import EXACT
 from lakebed.model import Bounds, DataFile, SourceFile, Staging, Totals, WrittenFile
 
 
-def place_of(staging: Staging, storage: Mapping[str, object]) -> Place:
+def place_of(staging: Staging, storage: StorageSettings) -> Place:
     """Where and in what schema kernels write."""
-    return Place(staging.folder, staging.schema, dict(storage))
+    return Place(staging.folder, staging.schema, storage)
 
 
-def conversion_of(job: ConvertJob, storage: Mapping[str, object]) -> Conversion:
+def conversion_of(job: ConvertJob, storage: StorageSettings) -> Conversion:
     """The job as a worker needs it."""
     return Conversion(
         place=place_of(job.staging, storage),

@@ -1,7 +1,7 @@
 """Opens what a user gives to a merge, so that it can be read more than once without being held in memory."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,6 +13,7 @@ import pyarrow.fs as pafs
 
 from lakebed.errors import InvalidMergeArgument, NotFound
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import absolute
 
 BATCH_ROWS = 131_072
@@ -25,7 +26,7 @@ class ArrowStream(Protocol):
 
 
 @contextmanager
-def opened(source: object, settings: Mapping[str, object]) -> Iterator[pa.Table]:
+def opened(source: object, settings: StorageSettings) -> Iterator[pa.Table]:
     """The source as a table: the caller's own, or one that lies in a temporary file and is mapped, not loaded."""
     if isinstance(source, pa.Table):
         yield source
@@ -49,7 +50,7 @@ def opened(source: object, settings: Mapping[str, object]) -> Iterator[pa.Table]
         )
 
 
-def path_dataset(path: str, settings: Mapping[str, object]) -> pads.Dataset:
+def path_dataset(path: str, settings: StorageSettings) -> pads.Dataset:
     """The Parquet file or folder at a path. Columns of all files count; Hive partitions are text."""
     uri = absolute(path.removeprefix("parquet:"))
     files, inner = filesystem(uri, settings)

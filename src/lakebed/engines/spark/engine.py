@@ -6,8 +6,8 @@ from pyspark.sql import SparkSession
 
 from lakebed.engines.protocols.load import Converted, ConvertJob, Progress
 from lakebed.engines.spark.load import convert, rewrite
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, Slice, Staging, WrittenFile
-from lakebed.storage import StorageSettings
 
 
 class SparkEngine:
@@ -17,7 +17,7 @@ class SparkEngine:
 
     def __init__(self, session: SparkSession, storage: StorageSettings | None = None) -> None:
         self._session = session
-        self._storage = (storage or StorageSettings()).to_dict()
+        self._storage = (storage or StorageSettings()).resolved()
 
     def convert(self, job: ConvertJob, progress: Progress | None = None) -> Converted:
         """Converts every file of the job, one task a file, or raises and leaves only staged files behind."""

@@ -1,6 +1,6 @@
 """Spark DataFrames as sources of a merge: their schema, their deduplication, and staging them as Parquet."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TypeGuard
@@ -13,7 +13,8 @@ from pyspark.sql.types import DataType, MapType, StructType
 
 from lakebed.engines.spark.tasks import reason
 from lakebed.errors import DatasetMergeError
-from lakebed.kernels.merge_tasks import PART_FACTS, StageRows, frozen_settings
+from lakebed.kernels.merge_tasks import PART_FACTS, StageRows
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.validate import Unified
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.spark import from_spark_json, quote_identifier
@@ -40,7 +41,7 @@ def schema_of(frame: DataFrame) -> pa.Schema:
 
 
 def staged_frame(
-    frame: DataFrame, unified: Unified, schema: pa.Schema, folder: str, settings: Mapping[str, object]
+    frame: DataFrame, unified: Unified, schema: pa.Schema, folder: str, settings: StorageSettings
 ) -> list[Part]:
     """Computes the frame once and writes it as Parquet parts in the table's names and types."""
     spec = unified.spec
@@ -52,7 +53,7 @@ def staged_frame(
     if spec.strategy == "deduplicate":
         keys, order = [own[key] for key in spec.keys], [own[name] for name in spec.dedup_order_by]
         rows = rows.transform(lambda given: _deduplicated(given, keys, order))
-    stage = StageRows(folder, schema, spec.keys, frozen_settings(settings))
+    stage = StageRows(folder, schema, spec.keys, settings)
     try:
         facts = rows.mapInArrow(stage.write, PART_FACTS).toArrow().to_pylist()
     except PySparkException as error:

@@ -5,7 +5,7 @@ DataFrame API only, so that classic Spark and Spark Connect both run it.
 
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from pyspark.sql import SparkSession
@@ -24,6 +24,7 @@ from lakebed.engines.shared.results import (
 from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
 from lakebed.kernels.job import Facts
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
 from lakebed.model import DataFile, Slice, SourceFile, Staging, WrittenFile
 
@@ -32,7 +33,7 @@ _File = TypeVar("_File", SourceFile, DataFile)
 
 
 def convert(
-    session: SparkSession, storage: Mapping[str, object], job: ConvertJob, progress: Progress | None = None
+    session: SparkSession, storage: StorageSettings, job: ConvertJob, progress: Progress | None = None
 ) -> Converted:
     """Converts every file of the job, the largest first, or raises what the first bad file raised."""
     order = largest_first(job.files)
@@ -51,7 +52,7 @@ def convert(
 
 def rewrite(
     session: SparkSession,
-    storage: Mapping[str, object],
+    storage: StorageSettings,
     files: Sequence[DataFile],
     staging: Staging,
     *,

@@ -6,7 +6,7 @@ target enters the JVM. Where they are many, rows are shuffled to the files they 
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 from uuid import uuid4
@@ -33,8 +33,8 @@ from lakebed.kernels.merge_tasks import (
     PackDone,
     StagedSource,
     WriteTasks,
-    frozen_settings,
 )
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
 from lakebed.merge_core.plan import MergePlan
 from lakebed.merge_core.result import MergeCounts
@@ -42,7 +42,7 @@ from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.arrow import to_arrow_field
-from lakebed.storage import Storage, StorageSettings, join
+from lakebed.storage import Storage, join
 
 # Up to here every worker holds the keys; beyond it rows are shuffled to the files they change.
 BROADCAST_ROWS = 2_000_000
@@ -72,7 +72,7 @@ class SparkMerge:
         self._broadcast_rows = broadcast_rows
 
     @contextmanager
-    def open(self, source: object, settings: Mapping[str, object]) -> Iterator[MergeSource]:
+    def open(self, source: object, settings: StorageSettings) -> Iterator[MergeSource]:
         config = self._settings or load_settings()
         given = source.sparkSession if is_dataframe(source) else self._session
         with ExitStack() as stack:
@@ -88,7 +88,7 @@ class SparkMerge:
 class SparkSource:
     """What the two kinds of source share: keys are looked up and files rewritten by tasks."""
 
-    def __init__(self, session: Session, folder: str, settings: Mapping[str, object]) -> None:
+    def __init__(self, session: Session, folder: str, settings: StorageSettings) -> None:
         self._session = session
         self._folder = folder
         self._settings = settings
@@ -141,7 +141,7 @@ class SparkSource:
         """Copies the staged parts, which already are what a target that merges rows wants."""
         staged = self._staged
         assert staged is not None, "check comes before write_source"
-        storage = Storage(StorageSettings.from_dict(self._settings))
+        storage = Storage(self._settings)
         written = []
         for number, uri in enumerate(staged.parts):
             name = f"source-{number:05d}.parquet"
@@ -159,7 +159,7 @@ class SparkSource:
 class TableSource(SparkSource):
     """A source that the driver holds: checked there, then staged for the workers."""
 
-    def __init__(self, table: pa.Table, session: Session, folder: str, settings: Mapping[str, object]) -> None:
+    def __init__(self, table: pa.Table, session: Session, folder: str, settings: StorageSettings) -> None:
         super().__init__(session, folder, settings)
         self._table = table
 
@@ -174,7 +174,7 @@ class TableSource(SparkSource):
             checked.table, None, rules, folder=self._folder, name=uuid4().hex, settings=self._settings, codec="lz4"
         )
         parts = tuple(join(self._folder, one.path) for one in written)
-        self._staged = StagedSource(parts, checked.table.schema, unified.spec.keys, frozen_settings(self._settings))
+        self._staged = StagedSource(parts, checked.table.schema, unified.spec.keys, self._settings)
         self._index = checked.index
         return CheckedSource(checked.table.num_rows, checked.keys)
 
@@ -183,7 +183,7 @@ class FrameSource(SparkSource):
     """A Spark DataFrame: computed once, by the job that stages it."""
 
     def __init__(
-        self, frame: DataFrame, session: Session, folder: str, settings: Mapping[str, object], broadcast_rows: int
+        self, frame: DataFrame, session: Session, folder: str, settings: StorageSettings, broadcast_rows: int
     ) -> None:
         super().__init__(session, folder, settings)
         self._frame = frame
@@ -203,7 +203,7 @@ class FrameSource(SparkSource):
             if count := sum(part.nulls[place] for part in parts):
                 raise refusals.null_key(spec, side="source", column=name, count=count)
         uris = tuple(part.uri for part in parts)
-        self._staged = StagedSource(uris, schema, spec.keys, frozen_settings(self._settings))
+        self._staged = StagedSource(uris, schema, spec.keys, self._settings)
         self._shuffle, self._candidates = None, ()
         rows = sum(part.rows for part in parts)
         if rows > self._broadcast_rows:
@@ -268,7 +268,7 @@ class FrameSource(SparkSource):
 
 
 @contextmanager
-def _work_folder(session: Session, config: Settings, settings: Mapping[str, object]) -> Iterator[str]:
+def _work_folder(session: Session, config: Settings, settings: StorageSettings) -> Iterator[str]:
     """Where the source is staged: a temporary folder, or on a cluster one that its workers reach."""
     if session.local:
         with tempfile.TemporaryDirectory(prefix="lakebed-merge-") as folder:
@@ -276,7 +276,7 @@ def _work_folder(session: Session, config: Settings, settings: Mapping[str, obje
         return
     folder = join(config.staging_location, f"merge-{uuid4().hex}")
     require_shared(folder, session)
-    storage = Storage(StorageSettings.from_dict(settings))
+    storage = Storage(settings)
     try:
         yield folder
     finally:
