@@ -88,8 +88,8 @@ def test_addresses() -> None:
     assert not is_local("s3://bucket/x")
     assert local_path("file:///data/a%20b") == Path("/data/a b")
     assert absolute("s3://bucket/x/") == "s3://bucket/x"
-    assert filesystem("file:///data/a%20b", {})[1] == "/data/a b"
-    assert filesystem("/data/a%20b", {})[1] == "/data/a%20b"
+    assert filesystem("file:///data/a%20b", StorageSettings())[1] == "/data/a b"
+    assert filesystem("/data/a%20b", StorageSettings())[1] == "/data/a%20b"
 
 
 def test_a_profile_gives_its_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

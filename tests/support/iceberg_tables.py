@@ -55,7 +55,7 @@ def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 def write(
     rows: pa.Table, staging: Staging, *, path: str = "part-0.parquet", storage: StorageSettings | None = None
 ) -> WrittenFile:
-    files, inside = filesystem(join(staging.folder, path), (storage or StorageSettings()).to_dict())
+    files, inside = filesystem(join(staging.folder, path), (storage or StorageSettings()).resolved())
     pq.write_table(fitted(rows, staging.schema), inside, filesystem=files)
     return WrittenFile(path, rows.num_rows, files.get_file_info(inside).size)
 

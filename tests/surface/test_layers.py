@@ -118,7 +118,7 @@ def test_kernels_import_only_what_workers_have() -> None:
         for imported in module.imports:
             target = own(imported)
             fits = (
-                package(target) in ("kernels", "errors")
+                package(target) in ("kernels", "errors", "model")
                 if target is not None
                 else imported.module.split(".")[0] in sys.stdlib_module_names | WORKERS_MAY_IMPORT
             )

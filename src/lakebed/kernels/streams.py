@@ -13,8 +13,8 @@ import pyarrow.fs as pafs
 
 from lakebed.errors import NotFound, SourceError
 from lakebed.kernels.files import filesystem
-from lakebed.kernels.job import Input
 from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import SourceFile
 
 _DAMAGED: tuple[type[Exception], ...] = (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error)
 try:  # Several times as fast as zlib; a worker may lack it.
@@ -30,7 +30,7 @@ _READ_BYTES = 1 << 20
 _TRUNCATED = "Copy the file again: it ends too early or was damaged on the way."
 
 
-def open_streams(source: Input, storage: StorageSettings) -> Generator[IO[bytes], None, None]:
+def open_streams(source: SourceFile, storage: StorageSettings) -> Generator[IO[bytes], None, None]:
     """The streams of a file, one after the other: one, but for a ZIP with several members."""
     opened, path = filesystem(source.uri, storage)
     with _open(opened, path, source) as raw:
@@ -49,7 +49,7 @@ def open_streams(source: Input, storage: StorageSettings) -> Generator[IO[bytes]
 
 
 @contextmanager
-def damage_named(source: Input) -> Iterator[None]:
+def corruption_as_source_error(source: SourceFile) -> Iterator[None]:
     """Turns what decompressors raise into a SourceError that names the file."""
     try:
         yield
@@ -59,7 +59,7 @@ def damage_named(source: Input) -> Iterator[None]:
         raise SourceError(f"{source.key}: not readable as {source.compression}: {error}", remedy=_TRUNCATED) from error
 
 
-def _open(opened: pafs.FileSystem, path: str, source: Input) -> IO[bytes]:
+def _open(opened: pafs.FileSystem, path: str, source: SourceFile) -> IO[bytes]:
     try:
         file: IO[bytes] = opened.open_input_file(path)
     except FileNotFoundError as error:

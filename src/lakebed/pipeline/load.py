@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from lakebed.engines.protocols.load import Converted, ConvertJob, Engine
+from lakebed.engines.protocols.load import ConvertJob, Engine
 from lakebed.errors import Changed, ConcurrentModification, LakebedError, SourceError, UnplannedColumns
-from lakebed.model import DELIVERY, PERIOD, DataFile, Delivery, SourceColumn, Staging
+from lakebed.model import DELIVERY, PERIOD, Converted, DataFile, Delivery, SourceColumn, Staging
 from lakebed.pipeline.incoming import Incoming, NamingChoice, plan_incoming
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.replacing import Replacement, replace_slice, set_aside

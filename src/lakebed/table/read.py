@@ -11,11 +11,12 @@ import pyarrow.dataset as pads
 from lakebed.config import load_settings
 from lakebed.errors import NotFound
 from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import ScanFile
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.types import Schema
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
-from lakebed.targets.scan import ScanFile, Scannable, ScanPlan
+from lakebed.targets.scan import Scannable, ScanPlan
 from lakebed.workspace import Workspace
 
 if TYPE_CHECKING:

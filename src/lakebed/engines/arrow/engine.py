@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from lakebed.engines.arrow.load import convert, rewrite
-from lakebed.engines.protocols.load import Converted, ConvertJob, Progress
+from lakebed.engines.protocols.load import ConvertJob, Progress
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import DataFile, Slice, Staging, WrittenFile
+from lakebed.model import Converted, DataFile, Slice, Staging, WrittenFile
 
 
 class ArrowEngine:

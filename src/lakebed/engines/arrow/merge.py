@@ -11,17 +11,16 @@ from functools import partial
 
 import pyarrow as pa
 
-from lakebed.engines.protocols.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
+from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeJob, MergeSource
 from lakebed.engines.shared.checked import Checked, check, unmatched
 from lakebed.engines.shared.sources import opened
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels import merge as kernel
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.merge_core.result import MergeCounts
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
-from lakebed.model import DataFile, Staging, WrittenFile
+from lakebed.model import DataFile, MergeCounts, Merged, Staging, WrittenFile
 from lakebed.schema.arrow import to_arrow_schema
 
 THREADS = min(8, os.cpu_count() or 1)
@@ -33,17 +32,17 @@ class ArrowMerge:
     name = "arrow"
 
     @contextmanager
-    def open(self, source: object, settings: StorageSettings) -> Iterator[MergeSource]:
-        with opened(source, settings) as table:
-            yield ArrowSource(table, settings)
+    def open(self, source: object, storage: StorageSettings) -> Iterator[MergeSource]:
+        with opened(source, storage) as table:
+            yield ArrowSource(table, storage)
 
 
 class ArrowSource:
     """A source as an Arrow table, mapped from disk where the caller did not already hold it in memory."""
 
-    def __init__(self, table: pa.Table, settings: StorageSettings) -> None:
+    def __init__(self, table: pa.Table, storage: StorageSettings) -> None:
         self._table = table
-        self._settings = settings
+        self._storage = storage
         self._checked: Checked | None = None
         self._matched: dict[str, kernel.Matched] = {}
 
@@ -57,12 +56,11 @@ class ArrowSource:
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
         checked = self._known()
-        targets = [target_file(file, in_path) for file in files]
         with failing(unified.spec):
             found = dict(
                 zip(
                     (file.uri for file in files),
-                    kernel.match(targets, checked.key_schema, checked.index, self._settings),
+                    kernel.match(files, checked.key_schema, checked.index, self._storage, in_path=in_path),
                     strict=True,
                 )
             )
@@ -79,9 +77,9 @@ class ArrowSource:
         checked, plan = self._known(), job.plan
         rules = rules_of(job)
         with failing(plan.spec), WriteBehind(job.staging.folder) as disk, ThreadPoolExecutor(THREADS) as pool:
-            codec = kernel.codec_of(plan.rewrite[0].uri if plan.rewrite else _any(plan.keep), self._settings)
+            codec = kernel.codec_of(plan.rewrite[0].uri if plan.rewrite else _any(plan.keep), self._storage)
             write = partial(
-                kernel.write_rows, rules=rules, folder=job.staging.folder, settings=self._settings, codec=codec
+                kernel.write_rows, rules=rules, folder=job.staging.folder, storage=self._storage, codec=codec
             )
             positions = None
             inserting = None
@@ -91,37 +89,35 @@ class ArrowSource:
                 inserting = pool.submit(write, checked.table, positions, name="inserted")
             written: list[WrittenFile] = []
             moved: list[pa.Table] = []
-            updated = deleted = 0
+            counts = MergeCounts(deleted=sum(file.rows for file in plan.drop))
             for one in pool.map(lambda numbered: self._rewrite(job, rules, *numbered), enumerate(plan.packs)):
-                updated += one.updated
-                deleted += one.deleted
+                counts += one.counts
                 if one.moved is not None:
                     moved.append(one.moved)
                 if one.written is not None:
-                    written.append(written_file(one.written))
-                    disk.add(written[-1])
+                    written.append(one.written)
+                    disk.add(one.written)
             if moved:
-                written += map(written_file, write(pa.concat_tables(moved), None, name="moved"))
+                written += write(pa.concat_tables(moved), None, name="moved")
             arrived = inserting.result() if inserting is not None else []
-            written += map(written_file, arrived)
-        inserted = sum(one.rows for one in arrived)
-        return Merged(tuple(written), MergeCounts(inserted, updated, deleted + sum(file.rows for file in plan.drop)))
+            written += arrived
+        return Merged(tuple(written), counts + MergeCounts(inserted=sum(one.rows for one in arrived)))
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
         rules = kernel.Rules(self._known().table.schema, self._known().table.schema)
         written = kernel.write_rows(
-            self._known().table, None, rules, folder=staging.folder, name="source", settings=self._settings
+            self._known().table, None, rules, folder=staging.folder, name="source", storage=self._storage
         )
-        return tuple(map(written_file, written))
+        return tuple(written)
 
     def _rewrite(self, job: MergeJob, rules: kernel.Rules, number: int, pack: tuple[DataFile, ...]) -> kernel.Rewritten:
         return kernel.rewrite(
-            [(target_file(file, job.in_path), self._matched.get(file.uri)) for file in pack],
+            [(file, self._matched.get(file.uri)) for file in pack],
             self._known().table,
             rules,
             folder=job.staging.folder,
             name=f"merged-{number:05d}.parquet",
-            settings=self._settings,
+            storage=self._storage,
         )
 
     def _known(self) -> Checked:
@@ -142,16 +138,8 @@ def rules_of(job: MergeJob) -> kernel.Rules:
         delete_matched=does.delete_matched,
         delete_unmatched=does.delete_unmatched,
         partition_by=job.staging.partition_by,
+        in_path=job.in_path,
     )
-
-
-def written_file(written: kernel.Written) -> WrittenFile:
-    """A new file as targets know it."""
-    return WrittenFile(written.path, written.rows, written.size_bytes, written.partition)
-
-
-def target_file(file: DataFile, in_path: Sequence[str]) -> kernel.TargetFile:
-    return kernel.TargetFile(file.uri, file.partition, tuple(in_path))
 
 
 @contextmanager

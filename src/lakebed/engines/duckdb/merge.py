@@ -18,7 +18,7 @@ from lakebed.engines.duckdb import sql
 from lakebed.engines.duckdb.session import Scratch, private_connection, reach_object_store
 from lakebed.engines.duckdb.version import choose_merge, require_flag
 from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
-from lakebed.engines.protocols.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
+from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeJob, MergeSource
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.sources import opened
 from lakebed.engines.shared.write_behind import WriteBehind
@@ -28,7 +28,7 @@ from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
-from lakebed.model import DataFile, Staging, WrittenFile
+from lakebed.model import DataFile, Merged, Staging, WrittenFile
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import to_duckdb
 from lakebed.schema.types import DataType, Float, List, Map, Null, Struct, Time, Timestamp, fold
@@ -47,21 +47,21 @@ class DuckDBMerge:
         self._connection = connection
 
     @contextmanager
-    def open(self, source: object, settings: StorageSettings) -> Iterator[MergeSource]:
+    def open(self, source: object, storage: StorageSettings) -> Iterator[MergeSource]:
         with ExitStack() as stack:
-            connection = self._connection or stack.enter_context(private_connection(settings))
-            table = stack.enter_context(opened(source, settings))
+            connection = self._connection or stack.enter_context(private_connection(storage))
+            table = stack.enter_context(opened(source, storage))
             scratch = stack.enter_context(Scratch(connection))
-            yield DuckDBSource(table, scratch, settings, self._use_merge)
+            yield DuckDBSource(table, scratch, storage, self._use_merge)
 
 
 class DuckDBSource:
     """A source that DuckDB merges."""
 
-    def __init__(self, table: pa.Table, scratch: Scratch, settings: StorageSettings, use_merge: bool | None) -> None:
+    def __init__(self, table: pa.Table, scratch: Scratch, storage: StorageSettings, use_merge: bool | None) -> None:
         self._table = table
         self._scratch = scratch
-        self._settings = settings
+        self._storage = storage
         self._use_merge = use_merge
         self._ready: Ready | None = None
         self._arrow: ArrowSource | None = None
@@ -76,7 +76,7 @@ class DuckDBSource:
         native = choose_merge(self._scratch.connection, self._use_merge, unified.spec)
         if reason := _left_to_arrow(unified):
             log.info("%s: merging with Arrow", reason)
-            self._arrow = ArrowSource(self._table, self._settings)
+            self._arrow = ArrowSource(self._table, self._storage)
             return self._arrow.check(unified)
         self._arrow = None
         spec, scratch = unified.spec, self._scratch
@@ -112,7 +112,7 @@ class DuckDBSource:
         self._reach([job.staging.folder])
         with failing(job.plan.spec, job.plan.rewrite), WriteBehind(job.staging.folder) as disk:
             matched = self._matched or self._no_matches()
-            return Writer(job, self._known(), matched, self._scratch, self._settings).write(disk)
+            return Writer(job, self._known(), matched, self._scratch, self._storage).write(disk)
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
         if self._arrow is not None:
@@ -128,7 +128,7 @@ class DuckDBSource:
                 ready.schema,
                 "zstd",
                 {},
-                self._settings,
+                self._storage,
             )
         return (written,) if written is not None else ()
 
@@ -190,7 +190,7 @@ class DuckDBSource:
 
     def _reach(self, uris: Sequence[str]) -> None:
         if not self._reaches_store and any(not is_local(uri) for uri in uris):
-            reach_object_store(self._scratch.connection, self._settings)
+            reach_object_store(self._scratch.connection, self._storage)
             self._reaches_store = True
 
     def _known(self) -> Ready:

@@ -88,7 +88,7 @@ def _unregister_duckdb_table_safely(connection: duckdb.DuckDBPyConnection, name:
 
 
 @contextmanager
-def private_connection(settings: StorageSettings) -> Iterator[duckdb.DuckDBPyConnection]:
+def private_connection(storage: StorageSettings) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection of our own that spills to a temporary folder rather than to where the user happens to be."""
     with tempfile.TemporaryDirectory(prefix="lakebed-duckdb-") as folder:
         connection = duckdb.connect(config={"temp_directory": folder})
@@ -98,15 +98,15 @@ def private_connection(settings: StorageSettings) -> Iterator[duckdb.DuckDBPyCon
             connection.close()
 
 
-def reach_object_store(connection: duckdb.DuckDBPyConnection, settings: StorageSettings) -> str:
+def reach_object_store(connection: duckdb.DuckDBPyConnection, storage: StorageSettings) -> str:
     """Lets the connection read and write s3:// addresses; returns the secret's name, to be dropped later."""
     load_extension(connection, "httpfs")
-    endpoint = settings.endpoint_url or ""
+    endpoint = storage.endpoint_url or ""
     options = {
-        "KEY_ID": settings.access_key_id,
-        "SECRET": settings.secret_access_key,
-        "SESSION_TOKEN": settings.session_token,
-        "REGION": settings.region,
+        "KEY_ID": storage.access_key_id,
+        "SECRET": storage.secret_access_key,
+        "SESSION_TOKEN": storage.session_token,
+        "REGION": storage.region,
         "ENDPOINT": endpoint.partition("://")[2] or None,
         "USE_SSL": "false" if endpoint.startswith("http://") else None,
         "URL_STYLE": "path" if endpoint else None,

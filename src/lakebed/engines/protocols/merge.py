@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import MergePlan
-from lakebed.merge_core.result import MergeCounts
 from lakebed.merge_core.validate import Unified
-from lakebed.model import DataFile, Staging, WrittenFile
+from lakebed.model import DataFile, Merged, Staging, WrittenFile
 
 
 @dataclass(frozen=True)
@@ -54,14 +53,6 @@ class MergeJob:
         return pa.schema([field for field in self.staging.schema if field.name not in self.in_path])
 
 
-@dataclass(frozen=True)
-class Merged:
-    """What an engine wrote, and the rows it counted while writing."""
-
-    files: tuple[WrittenFile, ...]
-    counts: MergeCounts
-
-
 class MergeSource(Protocol):
     """A source as an engine holds it."""
 
@@ -91,6 +82,6 @@ class MergeEngine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def open(self, source: object, settings: StorageSettings) -> AbstractContextManager[MergeSource]:
-        """The source, until the context ends. `settings` are the storage settings as kernels take them."""
+    def open(self, source: object, storage: StorageSettings) -> AbstractContextManager[MergeSource]:
+        """The source, until the context ends. `storage` says how object stores are reached."""
         ...

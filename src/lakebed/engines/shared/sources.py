@@ -26,14 +26,14 @@ class ArrowStream(Protocol):
 
 
 @contextmanager
-def opened(source: object, settings: StorageSettings) -> Iterator[pa.Table]:
+def opened(source: object, storage: StorageSettings) -> Iterator[pa.Table]:
     """The source as a table: the caller's own, or one that lies in a temporary file and is mapped, not loaded."""
     if isinstance(source, pa.Table):
         yield source
     elif isinstance(source, pa.RecordBatch):
         yield pa.Table.from_batches([source])
     elif isinstance(source, str | PathLike):
-        dataset = path_dataset(fspath(source), settings)
+        dataset = path_dataset(fspath(source), storage)
         with _spooled(dataset.scanner(batch_size=BATCH_ROWS).to_reader()) as table:
             yield table
     elif isinstance(source, pads.Dataset):
@@ -50,10 +50,10 @@ def opened(source: object, settings: StorageSettings) -> Iterator[pa.Table]:
         )
 
 
-def path_dataset(path: str, settings: StorageSettings) -> pads.Dataset:
+def path_dataset(path: str, storage: StorageSettings) -> pads.Dataset:
     """The Parquet file or folder at a path. Columns of all files count; Hive partitions are text."""
     uri = absolute(path.removeprefix("parquet:"))
-    files, inner = filesystem(uri, settings)
+    files, inner = filesystem(uri, storage)
     found = files.get_file_info(inner)
     if found.type == pafs.FileType.NotFound:
         raise NotFound(f"{path}: there is no source here", uri=uri)

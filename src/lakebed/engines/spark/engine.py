@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from lakebed.engines.protocols.load import Converted, ConvertJob, Progress
+from lakebed.engines.protocols.load import ConvertJob, Progress
 from lakebed.engines.spark.load import convert, rewrite
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import DataFile, Slice, Staging, WrittenFile
+from lakebed.model import Converted, DataFile, Slice, Staging, WrittenFile
 
 
 class SparkEngine:

@@ -41,7 +41,7 @@ def schema_of(frame: DataFrame) -> pa.Schema:
 
 
 def staged_frame(
-    frame: DataFrame, unified: Unified, schema: pa.Schema, folder: str, settings: StorageSettings
+    frame: DataFrame, unified: Unified, schema: pa.Schema, folder: str, storage: StorageSettings
 ) -> list[Part]:
     """Computes the frame once and writes it as Parquet parts in the table's names and types."""
     spec = unified.spec
@@ -53,7 +53,7 @@ def staged_frame(
     if spec.strategy == "deduplicate":
         keys, order = [own[key] for key in spec.keys], [own[name] for name in spec.dedup_order_by]
         rows = rows.transform(lambda given: _deduplicated(given, keys, order))
-    stage = StageRows(folder, schema, spec.keys, settings)
+    stage = StageRows(folder, schema, spec.keys, storage)
     try:
         facts = rows.mapInArrow(stage.write, PART_FACTS).toArrow().to_pylist()
     except PySparkException as error:

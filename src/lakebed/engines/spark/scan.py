@@ -13,12 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakebed.engines.spark.shipping import ship_kernels
-from lakebed.kernels.scan import Scan, ScanInput
+from lakebed.kernels.scan import Scan
 from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import ScanFile
 from lakebed.schema.spark import quote_identifier, to_spark_ddl
 from lakebed.schema.types import Text, fold
 from lakebed.storage import is_local
-from lakebed.targets.scan import ScanFile, ScanPlan
+from lakebed.targets.scan import ScanPlan
 
 # Beyond this, planning the branches costs more than they save.
 MAX_BRANCHES = 96
@@ -63,7 +64,6 @@ def _branch(spark: SparkSession, plan: ScanPlan, values: dict[str, str | None], 
 
 def _read_by_workers(spark: SparkSession, plan: ScanPlan, storage: StorageSettings) -> DataFrame:
     ship_kernels(spark)
-    files = tuple(ScanInput(file.uri, dict(file.partition), file.deletes) for file in plan.files)
-    scan = Scan(files, plan.physical, plan.by_field_id, storage)
-    tasks = spark.range(0, len(files), 1, len(files))
+    scan = Scan(plan.files, plan.physical, plan.by_field_id, storage)
+    tasks = spark.range(0, len(plan.files), 1, len(plan.files))
     return tasks.mapInArrow(scan, to_spark_ddl(plan.schema))  # type: ignore[arg-type]
