@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.s3_server import S3Server
 
-from lakebed.engines.arrow.engine import ArrowEngine
+from lakebed.engines.arrow.load import ArrowEngine
 from lakebed.engines.protocols.load import ConvertJob, FileDone
-from lakebed.engines.spark.engine import SparkEngine
+from lakebed.engines.spark.load import SparkEngine
 from lakebed.engines.spark.session import Session
 from lakebed.errors import BadValue, NotFound
 from lakebed.kernels.files import filesystem

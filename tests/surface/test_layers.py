@@ -36,8 +36,6 @@ IMPLEMENTATIONS = {
     "targets": frozenset({"parquet", "duckdb", "iceberg"}),
 }
 NOT_YET_PARTED = {
-    ("engines.duckdb", "engines.arrow"),
-    ("engines.spark", "engines.arrow"),
     ("targets.duckdb", "targets.parquet"),
     *(("targets.address", f"targets.{kind}") for kind in IMPLEMENTATIONS["targets"]),
 }

@@ -1,33 +1,14 @@
 """`lakebed merge`: new rows into a table."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
+from lakebed.engines.registry import EngineName
 from lakebed.merge_core.result import MergeResult
+from lakebed.merge_core.spec import MergeStrategy, Missing
 from lakebed.table.merge import merge as merge_rows
-
-
-class Strategy(StrEnum):
-    upsert = "upsert"
-    insert = "insert"
-    update = "update"
-    full_merge = "full_merge"
-    deduplicate = "deduplicate"
-    delete_insert = "delete_insert"
-
-
-class Engine(StrEnum):
-    duckdb = "duckdb"
-    arrow = "arrow"
-    spark = "spark"
-
-
-class Missing(StrEnum):
-    keep = "keep"
-    null = "null"
 
 
 def merge(
@@ -36,13 +17,13 @@ def merge(
         str, typer.Argument(help="A folder of Parquet files, duckdb:FILE#TABLE or iceberg:NAMESPACE.TABLE.")
     ],
     keys: Annotated[str, typer.Option(help="The columns that tell rows apart, with commas between them.")],
-    strategy: Annotated[Strategy, typer.Option(help="What happens to rows that match, and to those that do not.")] = (
-        Strategy.upsert
-    ),
-    engine: Annotated[Engine | None, typer.Option(help="Which engine merges. [default: duckdb]")] = None,
+    strategy: Annotated[
+        MergeStrategy, typer.Option(help="What happens to rows that match, and to those that do not.")
+    ] = ("upsert"),
+    engine: Annotated[EngineName | None, typer.Option(help="Which engine merges. [default: duckdb]")] = None,
     missing: Annotated[
         Missing, typer.Option(help="What an update does to a column that the source lacks: keep its value, or NULL.")
-    ] = Missing.keep,
+    ] = "keep",
     dedup_order_by: Annotated[
         str | None, typer.Option(help="For deduplicate: the columns whose highest value wins, with commas.")
     ] = None,
@@ -67,11 +48,11 @@ def merge(
             source,
             target,
             keys=_names(keys),
-            strategy=strategy.value,
-            engine=engine.value if engine else None,
+            strategy=strategy,
+            engine=engine,
             use_merge=use_merge,
             schema_evolution=schema_evolution,
-            missing=missing.value,
+            missing=missing,
             dedup_order_by=_names(dedup_order_by) or None,
             partition_columns=_names(partition_by) or None,
             dry_run=dry_run,

@@ -178,7 +178,7 @@ class Run:
         return self._session
 
     def _engine(self) -> Engine:
-        from lakebed.engines.spark.engine import SparkEngine
+        from lakebed.engines.spark.load import SparkEngine
 
         return SparkEngine(self._spark_session().spark, self._workspace.storage.settings)
 

@@ -14,38 +14,47 @@ from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import Converted, DataFile, Slice, SourceFile, Staging, WrittenFile
 
 
-def convert(storage: StorageSettings, job: ConvertJob, progress: Progress | None = None) -> Converted:
-    """Converts every file of the job, the largest first, or raises what the first bad file raised."""
-    conversion = conversion_of(job, storage)
-    results: dict[int, Converted | LakebedError] = {}
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        running: dict[Future[Converted | LakebedError], int] = {
-            pool.submit(_attempt, conversion, job.files[position], f"{position:05d}"): position
-            for position in largest_first(job.files)
-        }
-        for future in as_completed(running):
-            position, result = running[future], future.result()
-            results[position] = result
-            if isinstance(result, Converted):
-                if progress is not None:
-                    progress(FileDone(job.files[position], result.source.rows))
-            elif not isinstance(result, UnplannedColumns):
-                pool.shutdown(cancel_futures=True)
-                break
-    raise_first([results[position] for position in sorted(results)])
-    return combine([result for _, result in sorted(results.items()) if isinstance(result, Converted)])
+class ArrowEngine:
+    """Runs the load on threads of this process."""
 
+    name = "arrow"
 
-def rewrite(
-    storage: StorageSettings, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
-) -> tuple[WrittenFile, ...]:
-    """The rows of these files in the staging's schema, leaving out the rows of a slice."""
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        running = [
-            pool.submit(rewrite_file, staging, storage, file, f"{number:05d}", without.values if without else None)
-            for number, file in enumerate(files)
-        ]
-    return tuple(file for future in running for file in future.result())
+    def __init__(self, storage: StorageSettings | None = None) -> None:
+        self._storage = (storage or StorageSettings()).resolved()
+
+    def convert(self, job: ConvertJob, progress: Progress | None = None) -> Converted:
+        """Converts every file of the job, the largest first, or raises what the first bad file raised."""
+        conversion = conversion_of(job, self._storage)
+        results: dict[int, Converted | LakebedError] = {}
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            running: dict[Future[Converted | LakebedError], int] = {
+                pool.submit(_attempt, conversion, job.files[position], f"{position:05d}"): position
+                for position in largest_first(job.files)
+            }
+            for future in as_completed(running):
+                position, result = running[future], future.result()
+                results[position] = result
+                if isinstance(result, Converted):
+                    if progress is not None:
+                        progress(FileDone(job.files[position], result.source.rows))
+                elif not isinstance(result, UnplannedColumns):
+                    pool.shutdown(cancel_futures=True)
+                    break
+        raise_first([results[position] for position in sorted(results)])
+        return combine([result for _, result in sorted(results.items()) if isinstance(result, Converted)])
+
+    def rewrite(
+        self, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+    ) -> tuple[WrittenFile, ...]:
+        """The rows of these files in the staging's schema, leaving out the rows of a slice."""
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            running = [
+                pool.submit(
+                    rewrite_file, staging, self._storage, file, f"{number:05d}", without.values if without else None
+                )
+                for number, file in enumerate(files)
+            ]
+        return tuple(file for future in running for file in future.result())
 
 
 def _attempt(conversion: Conversion, source: SourceFile, name: str) -> Converted | LakebedError:

@@ -41,7 +41,7 @@ class Scratch:
         return name
 
     @contextmanager
-    def passing_views(self) -> Iterator[None]:
+    def temporary_views(self) -> Iterator[None]:
         """Views registered in this context are gone when it ends, and so is the memory of what they show."""
         kept = len(self._views)
         try:

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 from lakebed.engines.duckdb import sql
 from lakebed.engines.duckdb.session import Scratch
 from lakebed.engines.protocols.merge import MergeJob
+from lakebed.engines.shared.rules import codec_for
 from lakebed.engines.shared.write_behind import WriteBehind
-from lakebed.errors import DatasetMergeError
 from lakebed.kernels.files import filesystem
-from lakebed.kernels.merge import codec_of
 from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.merge_core import refusals
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, MergeCounts, Merged, Staging, WrittenFile
@@ -69,12 +69,12 @@ class Writer:
     def write(self, disk: WriteBehind) -> Merged:
         plan, ready = self.job.plan, self.ready
         actions = self._pair()
-        codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self.storage)
+        codec = codec_for(plan, self.storage)
         written: list[WrittenFile] = []
         deleted = sum(file.rows for file in plan.drop)
         moved: list[str] = []
         for number, pack in enumerate(plan.packs):
-            with self.scratch.passing_views():
+            with self.scratch.temporary_views():
                 done, leaving = self._rewrite(pack, f"merged-{number:05d}.parquet", codec)
             left = 0
             if done is not None:
@@ -93,11 +93,8 @@ class Writer:
             inserted = sum(file.rows for file in arrived)
             written += arrived
         if ready.native and inserted != actions["INSERT"] and not ready.spec.effects.delete_matched:
-            raise DatasetMergeError(
-                f"MERGE operation failed: it inserted {actions['INSERT']} rows and {inserted} were written",
-                kind="ENGINE_FAILED",
-                strategy=ready.spec.strategy,
-                key_columns=ready.spec.keys,
+            raise refusals.engine_failed(
+                ready.spec, f"MERGE operation failed: it inserted {actions['INSERT']} rows and {inserted} were written"
             )
         return Merged(tuple(written), MergeCounts(inserted, actions["UPDATE"], deleted))
 

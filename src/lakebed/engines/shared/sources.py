@@ -5,28 +5,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Protocol, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.fs as pafs
 
+from lakebed.engines.protocols.merge import ArrowStream, Source
 from lakebed.errors import InvalidMergeArgument, NotFound
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import absolute
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 BATCH_ROWS = 131_072
 
 
-class ArrowStream(Protocol):
-    """Anything that speaks the Arrow stream interface: Polars, pandas, DuckDB relations, record batch readers."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+def is_dataframe(source: object) -> "TypeGuard[DataFrame]":
+    """A DataFrame of classic Spark or of Spark Connect; asking does not import pyspark."""
+    return type(source).__module__.startswith("pyspark.sql") and type(source).__name__ == "DataFrame"
 
 
 @contextmanager
-def opened(source: object, storage: StorageSettings) -> Iterator[pa.Table]:
+def opened(source: Source, storage: StorageSettings) -> Iterator[pa.Table]:
     """The source as a table: the caller's own, or one that lies in a temporary file and is mapped, not loaded."""
     if isinstance(source, pa.Table):
         yield source

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeGuard
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -28,11 +27,6 @@ class Part:
     uri: str
     rows: int
     nulls: tuple[int, ...]
-
-
-def is_dataframe(source: object) -> TypeGuard[DataFrame]:
-    """A DataFrame of classic Spark or of Spark Connect."""
-    return type(source).__module__.startswith("pyspark.sql") and type(source).__name__ == "DataFrame"
 
 
 def schema_of(frame: DataFrame) -> pa.Schema:

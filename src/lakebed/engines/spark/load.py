@@ -22,43 +22,44 @@ _POLL_SECONDS = 0.5
 _File = TypeVar("_File", SourceFile, DataFile)
 
 
-def convert(
-    session: SparkSession, storage: StorageSettings, job: ConvertJob, progress: Progress | None = None
-) -> Converted:
-    """Converts every file of the job, the largest first, or raises what the first bad file raised."""
-    order = largest_first(job.files)
-    ordered = [job.files[position] for position in order]
-    conversion = conversion_of(job, storage)
-    tasks = ConvertTasks(conversion, tuple(ordered), uuid.uuid4().hex)
-    watch = _Watch(Notes(job.staging.folder, storage, tasks.run), ordered, progress)
-    with watch:
-        results = _in_order(run_tasks(session, tasks, len(ordered)), order)
-    raise_first(results)
-    parts = [result for result in results if isinstance(result, Converted)]
-    if len(parts) != len(ordered):
-        raise EngineError(f"Spark returned facts of {len(parts)} files instead of {len(ordered)}")
-    return combine(parts)
+class SparkEngine:
+    """Runs the load on a Spark session, classic or Connect. Whoever opened the session closes it."""
 
+    name = "spark"
 
-def rewrite(
-    session: SparkSession,
-    storage: StorageSettings,
-    files: Sequence[DataFile],
-    staging: Staging,
-    *,
-    without: Slice | None = None,
-) -> tuple[WrittenFile, ...]:
-    """The rows of these files in the staging's schema, leaving out the rows of a slice."""
-    order = largest_first(files)
-    tasks = RewriteTasks(
-        staging,
-        storage,
-        tuple(for_workers(files[position]) for position in order),
-        without.values if without else None,
-    )
-    results = _in_order(run_tasks(session, tasks, len(order)), order)
-    raise_first(results)
-    return tuple(file for written in results if isinstance(written, tuple) for file in written)
+    def __init__(self, session: SparkSession, storage: StorageSettings | None = None) -> None:
+        self._session = session
+        self._storage = (storage or StorageSettings()).resolved()
+
+    def convert(self, job: ConvertJob, progress: Progress | None = None) -> Converted:
+        """Converts every file of the job, the largest first, or raises what the first bad file raised."""
+        order = largest_first(job.files)
+        ordered = [job.files[position] for position in order]
+        conversion = conversion_of(job, self._storage)
+        tasks = ConvertTasks(conversion, tuple(ordered), uuid.uuid4().hex)
+        watch = _Watch(Notes(job.staging.folder, self._storage, tasks.run), ordered, progress)
+        with watch:
+            results = _in_order(run_tasks(self._session, tasks, len(ordered)), order)
+        raise_first(results)
+        parts = [result for result in results if isinstance(result, Converted)]
+        if len(parts) != len(ordered):
+            raise EngineError(f"Spark returned facts of {len(parts)} files instead of {len(ordered)}")
+        return combine(parts)
+
+    def rewrite(
+        self, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+    ) -> tuple[WrittenFile, ...]:
+        """The rows of these files in the staging's schema, leaving out the rows of a slice."""
+        order = largest_first(files)
+        tasks = RewriteTasks(
+            staging,
+            self._storage,
+            tuple(for_workers(files[position]) for position in order),
+            without.values if without else None,
+        )
+        results = _in_order(run_tasks(self._session, tasks, len(order)), order)
+        raise_first(results)
+        return tuple(file for written in results if isinstance(written, tuple) for file in written)
 
 
 def _in_order(results: Sequence[object], order: Sequence[int]) -> list[object]:

@@ -15,19 +15,21 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.config import Settings, load_settings
-from lakebed.engines.arrow.merge import failing, rules_of
-from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeJob, MergeSource
+from lakebed.engines.protocols.engine import MergeContext
+from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeJob, MergeSource, Source
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.checked import unmatched
+from lakebed.engines.shared.failures import arrow_failures
 from lakebed.engines.shared.results import for_workers
-from lakebed.engines.shared.sources import opened
-from lakebed.engines.spark.frame_source import is_dataframe, schema_of, staged_frame
+from lakebed.engines.shared.rules import codec_for, rules_of
+from lakebed.engines.shared.sources import is_dataframe, opened
+from lakebed.engines.spark.frame_source import schema_of, staged_frame
 from lakebed.engines.spark.session import Session, open_session, require_shared
 from lakebed.engines.spark.shuffle import Shuffle
 from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import DatasetMergeError, EngineError
 from lakebed.kernels.keys import KeyIndex, repeated
-from lakebed.kernels.merge import Rules, codec_of, write_rows
+from lakebed.kernels.merge import Rules, write_rows
 from lakebed.kernels.merge_tasks import (
     GroupMatches,
     MatchTasks,
@@ -70,8 +72,12 @@ class SparkMerge:
         self._settings = settings
         self._broadcast_rows = broadcast_rows
 
+    @classmethod
+    def of(cls, context: MergeContext) -> "SparkMerge":
+        return cls(context.spark, settings=context.settings)
+
     @contextmanager
-    def open(self, source: object, storage: StorageSettings) -> Iterator[MergeSource]:
+    def open(self, source: Source, storage: StorageSettings) -> Iterator[MergeSource]:
         config = self._settings or load_settings()
         given = source.sparkSession if is_dataframe(source) else self._session
         with ExitStack() as stack:
@@ -122,8 +128,8 @@ class SparkSource:
                 unmatched(index.rows, []) if plan.spec.effects.delete_matched else unmatched(index.rows, self._matched)
             )
             inserts = [chosen.slice(start, INSERT_ROWS) for start in range(0, len(chosen), INSERT_ROWS)]
-        with failing(plan.spec):
-            codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self._storage)
+        with arrow_failures(plan.spec):
+            codec = codec_for(plan, self._storage)
         tasks = WriteTasks(
             staged,
             _key_schema(staged),
@@ -234,8 +240,8 @@ class FrameSource(SparkSource):
         assert self._staged is not None
         plan, rules = job.plan, rules_of(job)
         require_shared(job.staging.folder, self._session)
-        with failing(plan.spec):
-            codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self._storage)
+        with arrow_failures(plan.spec):
+            codec = codec_for(plan, self._storage)
         changed = [pack for pack in plan.packs if any(plan.matched.get(file.uri) for file in pack)]
         if not (rules.update_matched or rules.delete_matched):
             changed = []
