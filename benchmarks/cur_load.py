@@ -49,7 +49,7 @@ def job(files: list[Path], out: Path, count: int):  # type: ignore[no-untyped-de
 
 def lakebed_spark(files: list[Path], out: Path, count: int) -> Measured:
     from lakebed.config import load_settings
-    from lakebed.engines.spark.engine import SparkEngine
+    from lakebed.engines.spark.load import SparkEngine
     from lakebed.engines.spark.session import open_session
 
     result = Measured()
@@ -62,7 +62,7 @@ def lakebed_spark(files: list[Path], out: Path, count: int) -> Measured:
 
 
 def lakebed_process(files: list[Path], out: Path, count: int) -> Measured:
-    from lakebed.engines.arrow.engine import ArrowEngine
+    from lakebed.engines.arrow.load import ArrowEngine
 
     result = Measured()
     with measuring(result):
@@ -107,7 +107,7 @@ def lakebed_duckdb(files: list[Path], out: Path, count: int) -> Measured:
     from dataclasses import replace
 
     from lakebed.config import load_settings
-    from lakebed.engines.spark.engine import SparkEngine
+    from lakebed.engines.spark.load import SparkEngine
     from lakebed.engines.spark.session import open_session
     from lakebed.schema.evolve import Policy, plan_evolution
     from lakebed.schema.types import Column, Decimal, Schema, Text, Timestamp

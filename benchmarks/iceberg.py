@@ -21,7 +21,7 @@ from pyiceberg.io.pyarrow import parquet_file_to_data_file
 
 from inputs.cur import columns as cur_columns
 from inputs.cur import make
-from lakebed.engines.arrow.engine import ArrowEngine
+from lakebed.engines.arrow.load import ArrowEngine
 from lakebed.engines.protocols.load import ConvertJob
 from lakebed.model import DELIVERY, PERIOD, RESERVED_COLUMNS, Slice, SourceFile, WrittenFile
 from lakebed.schema.arrow import from_arrow_schema

@@ -124,7 +124,7 @@ def ours(engine: str) -> Callable[[Run], Timed]:
     def prepare(run: Run) -> Timed:
         import lakebed.targets.parquet.target  # noqa: F401 - opened by its address, so imported before the clock starts
         from lakebed.engines.duckdb.merge import DuckDBMerge
-        from lakebed.table.merge import choose_engine, merge
+        from lakebed.table.merge import merge
 
         table, source = run.fresh_copy(), run.source()
         if engine == "spark":
@@ -134,7 +134,7 @@ def ours(engine: str) -> Callable[[Run], Timed]:
 
             chosen = DuckDBMerge(connection=duckdb.connect())
         else:
-            chosen = choose_engine(engine, source, None)
+            chosen = engine
 
         def work() -> None:
             merge(source, str(table), keys="id", engine=chosen)

@@ -1,13 +1,14 @@
 """Settings: the order of their sources, absolute paths, and refusals that say where and what instead."""
 
 import dataclasses
+import pickle
 from pathlib import Path
 
 import pytest
 
-from lakebed.config import StorageSection, load_settings, setting_infos, unknown_environment
+from lakebed.config import load_settings, setting_infos, unknown_environment
 from lakebed.errors import ConfigError
-from lakebed.storage import StorageSettings
+from lakebed.kernels.storage_settings import StorageSettings
 
 
 @pytest.fixture(autouse=True)
@@ -112,10 +113,18 @@ def test_broken_toml_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_storage_settings_are_all_there_and_secrets_are_not_printed(tmp_path: Path) -> None:
-    section = load_settings({"endpoint_url": "http://localhost:1", "secret_access_key": "hush"}, cwd=tmp_path).storage
-    assert section.settings() == StorageSettings(endpoint_url="http://localhost:1", secret_access_key="hush")
-    assert set(StorageSection.model_fields) == {field.name for field in dataclasses.fields(StorageSettings)}
-    assert "hush" not in repr(section)
+    storage = load_settings({"endpoint_url": "http://localhost:1", "secret_access_key": "hush"}, cwd=tmp_path).storage
+    assert storage == StorageSettings(endpoint_url="http://localhost:1", secret_access_key="hush")
+    keys = {info.key for info in setting_infos() if info.key.startswith("storage.")}
+    assert keys == {f"storage.{field.name}" for field in dataclasses.fields(StorageSettings)}
+    assert "hush" not in repr(storage)
+
+
+def test_storage_settings_travel_and_are_a_key(tmp_path: Path) -> None:
+    storage = load_settings({"region": "eu-west-1", "anonymous": "true"}, cwd=tmp_path).storage
+    assert storage.anonymous is True
+    assert pickle.loads(pickle.dumps(storage)) == storage
+    assert {storage: 1}[StorageSettings(region="eu-west-1", anonymous=True)] == 1
 
 
 def test_a_staging_url_stays_and_a_staging_path_becomes_absolute(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from lakebed.errors import AlreadyExists, Changed, ConfigError, NotFound
 from lakebed.kernels.files import filesystem
-from lakebed.storage import Storage, StorageSettings, absolute, is_local, join, local_path
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.storage import Storage, absolute, is_local, join, local_path
 
 ODD_NAMES = ["a b.csv", "100%+@,()~#.csv", "größe/日本.csv", "p=1%2C2/x.csv", "c:d.csv"]
 
@@ -87,8 +88,8 @@ def test_addresses() -> None:
     assert not is_local("s3://bucket/x")
     assert local_path("file:///data/a%20b") == Path("/data/a b")
     assert absolute("s3://bucket/x/") == "s3://bucket/x"
-    assert filesystem("file:///data/a%20b", {})[1] == "/data/a b"
-    assert filesystem("/data/a%20b", {})[1] == "/data/a%20b"
+    assert filesystem("file:///data/a%20b", StorageSettings())[1] == "/data/a b"
+    assert filesystem("/data/a%20b", StorageSettings())[1] == "/data/a%20b"
 
 
 def test_a_profile_gives_its_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,15 +9,15 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic.fields import FieldInfo
 
 from lakebed.errors import ConfigError
-from lakebed.storage import StorageSettings, is_local
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.storage import is_local
 
 FILE_NAME = "lakebed.toml"
 ENVIRONMENT_PREFIX = "LAKEBED_"
@@ -85,38 +85,6 @@ class SparkSection(_Section):
     )
 
 
-class StorageSection(_Section):
-    """How object stores are reached. What is not set comes from AWS_*, GOOGLE_* and AZURE_* or the machine's role."""
-
-    endpoint_url: str | None = Field(
-        default=None, description="Address of an S3-compatible server, as in http://localhost:8333."
-    )
-    region: str | None = Field(default=None, description="AWS region of the buckets.")
-    profile: str | None = Field(
-        default=None, description="Profile of ~/.aws/config and ~/.aws/credentials to sign with."
-    )
-    access_key_id: str | None = Field(
-        default=None, repr=False, description="Access key. Better kept in AWS_ACCESS_KEY_ID."
-    )
-    secret_access_key: str | None = Field(
-        default=None, repr=False, description="Secret key. Better kept in AWS_SECRET_ACCESS_KEY."
-    )
-    session_token: str | None = Field(
-        default=None, repr=False, description="Token of temporary keys. Better kept in AWS_SESSION_TOKEN."
-    )
-    anonymous: bool = Field(default=False, description="Send unsigned requests, for public buckets.")
-    role_arn: str | None = Field(
-        default=None, description="Role to assume, as in arn:aws:iam::123456789012:role/billing."
-    )
-    role_session_name: str | None = Field(default=None, description="Name of the assumed role's session.")
-    external_id: str | None = Field(default=None, description="External id that the role's trust policy asks for.")
-    requester_pays: bool = Field(default=False, description="Accept the cost of requests to requester-pays buckets.")
-
-    def settings(self) -> StorageSettings:
-        """These settings as storage and kernels take them."""
-        return StorageSettings(**self.model_dump())
-
-
 class StagingSection(_Section):
     """Where copies of source files lie between discovery and load."""
 
@@ -165,7 +133,7 @@ class Settings(_Section):
         default=None, ge=1, description="How many files are copied at once. Without it: four for each core."
     )
     spark: SparkSection = SparkSection()
-    storage: StorageSection = StorageSection()
+    storage: StorageSettings = StorageSettings()
     staging: StagingSection = StagingSection()
     catalog: dict[str, dict[str, PropertyText]] = Field(
         default_factory=dict,
@@ -216,23 +184,30 @@ def setting_infos() -> tuple[SettingInfo, ...]:
 
 def _infos(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[SettingInfo]:
     for name, field in section.model_fields.items():
-        here = (*path, name)
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from _infos(field.annotation, here)
-            continue
-        kind = _kind(field)
-        yield SettingInfo(
-            key=".".join(here),
-            environment=None if kind == "table" else ENVIRONMENT_PREFIX + "_".join(here).upper(),
-            keyword=name,
-            default=field.get_default(call_default_factory=True),
-            help=field.description or "",
-            kind=kind,
-        )
+        here, kind = (*path, name), field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _infos(kind, here)
+        elif isinstance(kind, type) and is_dataclass(kind):
+            for one in fields(kind):
+                yield _info((*here, one.name), one.type, one.default, one.metadata["help"])
+        else:
+            yield _info(here, kind, field.get_default(call_default_factory=True), field.description or "")
 
 
-def _kind(field: FieldInfo) -> str:
-    text = str(field.annotation)
+def _info(path: tuple[str, ...], annotation: object, default: object, help_: str) -> SettingInfo:
+    kind = _kind(annotation)
+    return SettingInfo(
+        key=".".join(path),
+        environment=None if kind == "table" else ENVIRONMENT_PREFIX + "_".join(path).upper(),
+        keyword=path[-1],
+        default=default,
+        help=help_,
+        kind=kind,
+    )
+
+
+def _kind(annotation: object) -> str:
+    text = str(annotation)
     for word, kind in (("dict", "table"), ("tuple", "list"), ("Literal", "choice"), ("bool", "yes or no")):
         if word in text:
             return kind

@@ -79,7 +79,7 @@ def catalog_conf(workdir: str | os.PathLike[str] | None = None) -> dict[str, str
         CatalogSettings.for_workdir(
             settings.workdir_path,
             properties=settings.catalog.get(DEFAULT_CATALOG),
-            storage=settings.storage.settings(),
+            storage=settings.storage,
         )
     )
 
@@ -96,7 +96,7 @@ def _examine(settings: Settings, *, quick: bool, places: Sequence[str]) -> Itera
         yield _checked("S3 endpoint", lambda: _endpoint(settings), needed=True)
     if settings.staging.location and not is_local(settings.staging.location):
         places = (*places, settings.staging.location)
-    storage = Storage(settings.storage.settings())
+    storage = Storage(settings.storage)
     for place in places:
         yield _checked(place, lambda place=place: _readable(storage, place), needed=True)  # type: ignore[misc]
     if unknown := unknown_environment():

@@ -1,4 +1,7 @@
-"""Values passed between the steps: frozen, engine-free, each with one meaning."""
+"""Values passed between the steps and to workers: frozen, engine-free, each with one meaning.
+
+It needs the standard library and pyarrow only, and travels to workers with the kernels.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -134,6 +137,74 @@ class Totals:
     rows: int
     sums: Mapping[str, Decimal] = field(default_factory=dict)
     by_currency: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """What a narrower decimal type cost one column: values changed, and the table's sum minus the source's."""
+
+    values: int
+    difference: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedValue:
+    """A value that did not parse, kept for the quarantine table with the row it stood in.
+
+    Rows of Parquet files are counted from 1; a row with too few or too many fields has an empty `column`.
+    """
+
+    file: str
+    line: int | None
+    column: str
+    value: str
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What a conversion wrote and what it found, measured on the source before anything was rounded.
+
+    `rejected` has the first values of each file that were kept out; all rows kept out are in `rejected_files`, as text.
+    `source` counts what went into the table, so the rows of the files are `source.rows + rejected_rows`.
+    """
+
+    files: tuple[WrittenFile, ...]
+    source: Totals
+    rounding: Mapping[str, Rounding] = field(default_factory=dict)
+    rejected: tuple[RejectedValue, ...] = ()
+    rejected_rows: int = 0
+    rejected_files: tuple[WrittenFile, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeCounts:
+    """Rows that a merge inserts, updates and deletes: counted, never estimated."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    def __add__(self, other: "MergeCounts") -> "MergeCounts":
+        return MergeCounts(self.inserted + other.inserted, self.updated + other.updated, self.deleted + other.deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge, or one task of it, wrote, and the rows it counted while writing."""
+
+    files: tuple[WrittenFile, ...]
+    counts: MergeCounts
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFile:
+    """One data file to read, the partition that it belongs to, and the files in which others deleted rows of it."""
+
+    uri: str
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    deletes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,17 @@ Reading and listing go through obstore everywhere. Local writes are made durable
 does not do. Kernels on workers use `kernels/files.py` with the same settings.
 """
 
-import configparser
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 import obstore
@@ -23,6 +22,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedEr
 from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
 from lakebed.errors import AlreadyExists, Changed, ConfigError, NotFound, StorageError
+from lakebed.kernels.storage_settings import StorageSettings
 
 if TYPE_CHECKING:
     from obstore.auth.boto3 import StsCredentialProvider
@@ -32,72 +32,6 @@ CHUNK_BYTES = 8 * 1024 * 1024
 SCHEMES = ("s3", "gs", "az")
 
 _Store: TypeAlias = S3Store | GCSStore | AzureStore | LocalStore
-
-
-@dataclass(frozen=True, slots=True)
-class StorageSettings:
-    """How to reach object stores. What is not set comes from the environment or from the instance's role."""
-
-    endpoint_url: str | None = None
-    region: str | None = None
-    profile: str | None = None
-    access_key_id: str | None = None
-    secret_access_key: str | None = None
-    session_token: str | None = None
-    anonymous: bool = False
-    role_arn: str | None = None
-    role_session_name: str | None = None
-    external_id: str | None = None
-    requester_pays: bool = False
-
-    def resolved(self) -> "StorageSettings":
-        """These settings with the profile's keys filled in, as kernels and obstore need them."""
-        if not self.profile or self.access_key_id:
-            return self
-        section = _profile(self.profile)
-        known = {field.name for field in fields(self)}
-        names = {
-            "aws_access_key_id": "access_key_id",
-            "aws_secret_access_key": "secret_access_key",
-            "aws_session_token": "session_token",
-        }
-        found = {names.get(key, key): value for key, value in section.items() if names.get(key, key) in known}
-        if "access_key_id" not in found and "role_arn" not in found:
-            raise ConfigError(
-                f"the AWS profile {self.profile!r} has neither keys nor a role_arn",
-                remedy="Sign in so that it has keys (for example: aws configure export-credentials --format env), "
-                "or put aws_access_key_id and aws_secret_access_key into it.",
-            )
-        own = {name: value for name, value in asdict(self).items() if value not in (None, False)}
-        return StorageSettings(**{**found, **own})
-
-    def to_dict(self) -> dict[str, object]:
-        """The resolved settings for `kernels.files.filesystem`, where they travel with the job."""
-        return {name: value for name, value in asdict(self.resolved()).items() if value not in (None, False)}
-
-    @classmethod
-    def from_dict(cls, settings: Mapping[str, object]) -> "StorageSettings":
-        """The settings that `to_dict` gave, on the other side of a job."""
-        return cls(**cast(Mapping[str, Any], settings))
-
-
-def _profile(name: str) -> dict[str, str]:
-    home = Path.home() / ".aws"
-    found: dict[str, str] = {}
-    for path, section in (
-        (Path(os.environ.get("AWS_CONFIG_FILE", home / "config")), name if name == "default" else f"profile {name}"),
-        (Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE", home / "credentials")), name),
-    ):
-        parser = configparser.ConfigParser(interpolation=None)
-        parser.read(path)
-        if parser.has_section(section):
-            found.update(parser[section])
-    if not found:
-        raise ConfigError(
-            f"there is no AWS profile {name!r} in {home}/config or {home}/credentials",
-            remedy="Check the name with: aws configure list-profiles",
-        )
-    return found
 
 
 @dataclass(frozen=True, slots=True)

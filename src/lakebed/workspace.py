@@ -22,7 +22,7 @@ class Workspace:
     def open(cls, flags: Mapping[str, object] | None = None, *, parameters: Iterable[str] = ()) -> "Workspace":
         """The work directory that these flags name; for `parameters` see `load_settings`."""
         settings = load_settings(flags, parameters=parameters)
-        return cls(settings, Storage(settings.storage.settings()))
+        return cls(settings, Storage(settings.storage))
 
     def target(self, address: Address | str, *, staging: str | None = None, read_only: bool = False) -> Target:
         """The table at an address, which need not exist yet; see `open_target` for the rest."""

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.s3_server import S3Server
 
-from lakebed.engines.arrow.engine import ArrowEngine
+from lakebed.engines.arrow.load import ArrowEngine
 from lakebed.engines.protocols.load import ConvertJob, FileDone
-from lakebed.engines.spark.engine import SparkEngine
+from lakebed.engines.spark.load import SparkEngine
 from lakebed.engines.spark.session import Session
 from lakebed.errors import BadValue, NotFound
 from lakebed.kernels.files import filesystem
@@ -41,7 +41,7 @@ def test_from_s3_to_s3_in_this_process(s3_server: S3Server, s3_bucket: str) -> N
     put(s3_server, s3_bucket, "bad.csv.gz", "id,cost\n1,oops\n")
     engine = ArrowEngine(s3_server.settings)
     result = engine.convert(job(s3_bucket, "a b+ü.csv.gz"))
-    opened, path = filesystem(join(s3_bucket, "staging", result.files[0].path), s3_server.settings.to_dict())
+    opened, path = filesystem(join(s3_bucket, "staging", result.files[0].path), s3_server.settings.resolved())
     table = pq.ParquetFile(opened.open_input_file(path)).read()
     assert table.column("cost").to_pylist() == [Decimal("4.0E-7"), Decimal(1)]
     assert opened.get_file_info(path).size == result.files[0].size_bytes

@@ -12,8 +12,9 @@ from tests.support.s3_server import S3Server
 from tests.support.steps import SteppedClock
 
 from lakebed.errors import TargetLocked
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DELIVERY
-from lakebed.storage import Storage, StorageSettings
+from lakebed.storage import Storage
 from lakebed.targets.parquet import lock
 from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.target import OCTOBER, Loader, contents, rows
@@ -23,7 +24,8 @@ pytestmark = pytest.mark.server
 PROGRAM = """
 import json, os, sys
 from tests.support import dying
-from lakebed.storage import Storage, StorageSettings
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.storage import Storage
 from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.target import OCTOBER, Loader, rows
 settings = StorageSettings(**json.loads(os.environ["SETTINGS"]))
@@ -39,7 +41,7 @@ loader.load(rows(OCTOBER, range(100, 103), delivery="new"), replacing=OCTOBER)
 def die_at(name: str, place: str, settings: StorageSettings) -> None:
     environment = {
         **os.environ,
-        "SETTINGS": json.dumps(settings.to_dict()),
+        "SETTINGS": json.dumps(settings.resolved()),
         "PYTHONPATH": str(ROOT),
     }
     done = subprocess.run([sys.executable, "-c", PROGRAM, place, name], env=environment, check=False)

@@ -9,7 +9,8 @@ from tests.support.s3_server import S3Server
 
 from lakebed.errors import AlreadyExists, Changed, NotFound, StorageError
 from lakebed.kernels.files import filesystem
-from lakebed.storage import Storage, StorageSettings, join
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.storage import Storage, join
 
 pytestmark = pytest.mark.server
 
@@ -54,7 +55,7 @@ def test_a_copy_streams_both_ways(storage: Storage, s3_server: S3Server, tmp_pat
 def test_workers_reach_the_same_objects_with_the_same_settings(storage: Storage, s3_server: S3Server) -> None:
     uri = join(s3_server.new_bucket(), "folder/x")
     storage.put(uri, b"abc")
-    opened, path = filesystem(uri, storage.settings.to_dict())
+    opened, path = filesystem(uri, storage.settings.resolved())
     assert opened.get_file_info(path).type == pafs.FileType.File
     assert opened.open_input_stream(path).read() == b"abc"
 

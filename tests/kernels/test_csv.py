@@ -22,7 +22,7 @@ def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("compression", ["none", "gzip", "zip"])
 def test_reads_every_packing(tmp_path: Path, compression: Packing) -> None:
     facts, table = run(tmp_path, "id,cost\n007,4.0E-7\n", [("id", TEXT), ("cost", EXACT)], compression=compression)
-    assert facts.rows == 1
+    assert facts.source.rows == 1
     assert column(table, "id") == ["007"]
     assert column(table, "cost") == [Decimal("0.0000004")]
 
@@ -79,7 +79,7 @@ def test_text_stays_as_it_stands(tmp_path: Path) -> None:
 def test_decimals_are_exact_in_every_notation(tmp_path: Path, text: str, number: str) -> None:
     facts, table = run(tmp_path, f"cost,x\n{text},1\n", [("cost", EXACT), ("x", TEXT)])
     assert column(table, "cost") == [Decimal(number)]
-    assert facts.sums["cost"] == Decimal(number)
+    assert facts.source.sums["cost"] == Decimal(number)
 
 
 @pytest.mark.parametrize(
@@ -188,12 +188,12 @@ def test_equal_headers_are_the_planned_columns_in_turn() -> None:
 @pytest.mark.parametrize("data", ["a,b\n", "a,b", "a,b\n\n\n"])
 def test_a_file_without_rows_writes_nothing(tmp_path: Path, data: str) -> None:
     facts, _ = run(tmp_path, data, [("a", TEXT), ("b", EXACT)])
-    assert (facts.rows, facts.outputs, facts.sums) == (0, (), {"b": Decimal(0)})
+    assert (facts.source.rows, facts.files, facts.source.sums) == (0, (), {"b": Decimal(0)})
 
 
 def test_an_empty_file_is_said(tmp_path: Path) -> None:
     facts, _ = run(tmp_path, "", [("a", TEXT), ("b", EXACT)])
-    assert facts.rows == 0
+    assert facts.source.rows == 0
     assert facts.warnings == ("report-1.csv: the file is empty, without even a header",)
 
 
@@ -243,7 +243,7 @@ def test_blocks_may_end_anywhere(tmp_path: Path) -> None:
     lines = ['"' + value.replace('"', '""') + f'",{n}' for n, value in enumerate(values)]
     facts, table = run(tmp_path, "a,n\n" + "\n".join(lines) + "\n", [("a", TEXT), ("n", EXACT)])
     assert column(table, "a") == values
-    assert facts.sums["n"] == sum(range(len(values)))
+    assert facts.source.sums["n"] == sum(range(len(values)))
 
 
 @pytest.mark.usefixtures("tiny_blocks")
@@ -265,9 +265,9 @@ def test_quarantine_keeps_bad_rows_out_and_all_of_their_text(tmp_path: Path) -> 
     data = "id,cost,at\n1,1.5,2026-10-01T00:00:00Z\n2,oops,never\n3,4\n4,2.5,2026-10-01T00:00:00Z\n"
     facts, table = run(tmp_path, data, [("id", TEXT), ("cost", EXACT), ("at", MOMENT)], quarantine=True)
     assert column(table, "id") == ["1", "4"]
-    assert (facts.rows, facts.rejected_rows, facts.sums["cost"]) == (2, 2, Decimal(4))
+    assert (facts.source.rows, facts.rejected_rows, facts.source.sums["cost"]) == (2, 2, Decimal(4))
     assert [(one.line, one.column, one.value) for one in facts.rejected] == [(3, "cost", "oops"), (4, "", "3,4")]
-    (side,) = facts.rejected_outputs
+    (side,) = facts.rejected_files
     kept = pa.parquet.read_table(tmp_path / "out" / side.path)
     assert kept.select(["lakebed_line", "id", "cost", "at"]).to_pylist() == [
         {"lakebed_line": 3, "id": "2", "cost": "oops", "at": "never"},

@@ -13,9 +13,10 @@ from tests.support.conversions import EXACT, MOMENT, TAGS, TEXT, column, run
 from lakebed.errors import BadValue, SourceError, UnplannedColumns
 from lakebed.kernels import parquet
 from lakebed.kernels.facts import exact_sum
-from lakebed.kernels.job import Place
 from lakebed.kernels.parquet import ParquetOutput
-from lakebed.kernels.rewrite import Existing, rewrite
+from lakebed.kernels.rewrite import rewrite
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import Bounds, DataFile, Rounding, Staging
 
 
 def as_parquet(table: pa.Table) -> bytes:
@@ -24,10 +25,16 @@ def as_parquet(table: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
+def staging(folder: Path, schema: pa.Schema) -> Staging:
+    return Staging("test", str(folder), schema)
+
+
 def test_field_metadata_is_in_the_file(tmp_path: Path) -> None:
     metadata = {"PARQUET:field_id": "7", "lakebed.original": "lineItem/Cost"}
     schema = pa.schema([pa.field("cost", EXACT, metadata=metadata)])
-    output = ParquetOutput(Place(str(tmp_path), schema, {}), name="x", partition={"period": "2026-10", "who": None})
+    output = ParquetOutput(
+        staging(tmp_path, schema), StorageSettings(), name="x", partition={"period": "2026-10", "who": None}
+    )
     output.write(pa.table([pa.array([Decimal(1)], EXACT)], schema=schema))
     (written,) = output.close()
     assert written.path.startswith("period=2026-10/who=__HIVE_DEFAULT_PARTITION__/part-x-")
@@ -39,11 +46,11 @@ def test_field_metadata_is_in_the_file(tmp_path: Path) -> None:
 def test_bounds_come_from_the_writer(tmp_path: Path) -> None:
     data = "t,d,at,none\nb,2.5,2026-10-02T00:00:00Z,\na,,2026-10-01T00:00:00Z,\n"
     facts, _ = run(tmp_path, data, [("t", TEXT), ("d", EXACT), ("at", MOMENT), ("none", TEXT)])
-    assert facts.outputs[0].bounds == {
-        "t": ("a", "b", 0),
-        "d": (Decimal("2.5"), Decimal("2.5"), 1),
-        "at": (datetime(2026, 10, 1), datetime(2026, 10, 2), 0),
-        "none": (None, None, 2),
+    assert facts.files[0].bounds == {
+        "t": Bounds("a", "b", 0),
+        "d": Bounds(Decimal("2.5"), Decimal("2.5"), 1),
+        "at": Bounds(datetime(2026, 10, 1), datetime(2026, 10, 2), 0),
+        "none": Bounds(None, None, 2),
     }
 
 
@@ -51,7 +58,7 @@ def test_large_outputs_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(parquet, "ROW_GROUP_BYTES", 1)
     monkeypatch.setattr(parquet, "FILE_BYTES", 1)
     schema = pa.schema([("n", pa.int64())])
-    output = ParquetOutput(Place(str(tmp_path), schema, {}), name="x", partition={})
+    output = ParquetOutput(staging(tmp_path, schema), StorageSettings(), name="x", partition={})
     for number in range(3):
         output.write(pa.table([pa.array([number])], schema=schema))
     files = output.close()
@@ -62,14 +69,14 @@ def test_large_outputs_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_attempts_of_one_task_never_share_a_path(tmp_path: Path) -> None:
     first, _ = run(tmp_path, "a,b\n1,2\n", [("a", TEXT), ("b", TEXT)])
     second, _ = run(tmp_path, "a,b\n1,2\n", [("a", TEXT), ("b", TEXT)])
-    assert first.outputs[0].path != second.outputs[0].path
+    assert first.files[0].path != second.files[0].path
 
 
 def test_sums_by_currency_and_without_one(tmp_path: Path) -> None:
     data = "cost,code\n1.5,USD\n2,EUR\n-0.25,USD\n,EUR\n4,\n"
     facts, _ = run(tmp_path, data, [("cost", EXACT), ("code", TEXT)], currency="code")
-    assert facts.sums == {"cost": Decimal("7.25")}
-    assert facts.by_currency == {
+    assert facts.source.sums == {"cost": Decimal("7.25")}
+    assert facts.source.by_currency == {
         "USD": {"cost": Decimal("1.25")},
         "EUR": {"cost": Decimal(2)},
         "": {"cost": Decimal(4)},
@@ -88,8 +95,8 @@ def test_a_narrower_type_rounds_half_away_from_zero_and_says_what_it_cost(tmp_pa
     facts, table = run(tmp_path, data, [("cost", pa.decimal128(18, 2)), ("x", TEXT)])
     expected = [Decimal(text) for text in ("0.01", "-0.01", "0.01", "1.25")]
     assert column(table, "cost") == [*expected, None, Decimal("2.68")]
-    assert facts.sums["cost"] == Decimal("3.9399999")
-    assert facts.rounding == {"cost": (4, Decimal("0.0000001"))}
+    assert facts.source.sums["cost"] == Decimal("3.9399999")
+    assert facts.rounding == {"cost": Rounding(4, Decimal("0.0000001"))}
 
 
 def test_a_narrower_type_that_cannot_hold_the_number_refuses_it(tmp_path: Path) -> None:
@@ -115,7 +122,7 @@ def test_doubles_go_through_their_shortest_text(tmp_path: Path) -> None:
     source = pa.table({"cost": pa.array(numbers, pa.float64()), "n": pa.array(range(6), pa.int32())})
     facts, table = run(tmp_path, b"", [("cost", EXACT), ("n", EXACT)], content="parquet", raw=as_parquet(source))
     assert column(table, "cost") == [None if number is None else Decimal(repr(number)) for number in numbers]
-    assert facts.sums == {"cost": Decimal("997.425000400000000001"), "n": Decimal(15)}
+    assert facts.source.sums == {"cost": Decimal("997.425000400000000001"), "n": Decimal(15)}
 
 
 def test_parquet_times_maps_and_texts(tmp_path: Path) -> None:
@@ -141,7 +148,7 @@ def test_parquet_values_that_do_not_fit_are_refused_or_kept_out(tmp_path: Path) 
     facts, table = run(tmp_path, b"", columns, content="parquet", raw=raw, quarantine=True)
     assert column(table, "id") == ["a"]
     assert facts.rejected_rows == 2
-    side = pq.read_table(tmp_path / "out" / facts.rejected_outputs[0].path)
+    side = pq.read_table(tmp_path / "out" / facts.rejected_files[0].path)
     assert column(side, "cost") == ["1e-19", "nan"]
 
 
@@ -158,16 +165,16 @@ def test_rewriting_casts_pads_and_leaves_out_a_slice(tmp_path: Path) -> None:
         pa.table({"payer": ["1", "1", None], "n": pa.array([1, 2, 3], pa.int32()), "r": ["x", "y", "x"]}), old
     )
     schema = pa.schema([("payer", TEXT), ("n", pa.int64()), ("r", TEXT), ("new", EXACT), ("period", TEXT)])
-    place = Place(str(tmp_path / "out"), schema, {})
-    existing = Existing(str(old), {"period": "2026-10"})
+    place, storage = staging(tmp_path / "out", schema), StorageSettings()
+    existing = DataFile(str(old), 3, old.stat().st_size, {"period": "2026-10"})
     slice_ = {"payer": "1", "r": "x", "period": "2026-10"}
-    (output,) = rewrite(place, existing, "0", slice_)
+    (output,) = rewrite(place, storage, existing, "0", slice_)
     rows = pq.read_table(tmp_path / "out" / output.path, partitioning=None)
     assert rows.schema.equals(schema)
     assert [(row["n"], row["period"], row["new"]) for row in rows.to_pylist()] == [
         (2, "2026-10", None),
         (3, "2026-10", None),
     ]
-    (everything,) = rewrite(place, existing, "1", {**slice_, "period": "2026-09"})
+    (everything,) = rewrite(place, storage, existing, "1", {**slice_, "period": "2026-09"})
     assert everything.rows == 3
-    assert rewrite(place, existing, "2", {"period": "2026-10"}) == ()
+    assert rewrite(place, storage, existing, "2", {"period": "2026-10"}) == ()

@@ -15,22 +15,23 @@ from hypothesis import strategies as st
 
 from lakebed.errors import BadValue
 from lakebed.kernels import blocks
-from lakebed.kernels.convert import convert
-from lakebed.kernels.job import Conversion, Facts, Input, Place
+from lakebed.kernels.convert import Conversion, convert
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import EXACT as CONTEXT
+from lakebed.model import Converted, SourceFile, Staging
 
 EXACT = pa.decimal128(38, 18)
 
 
-def load(data: bytes, schema: pa.Schema, *, block_bytes: int = 8 << 20) -> tuple[Facts, pa.Table]:
+def load(data: bytes, schema: pa.Schema, *, block_bytes: int = 8 << 20) -> tuple[Converted, pa.Table]:
     with tempfile.TemporaryDirectory() as name, patch.object(blocks, "BLOCK_BYTES", block_bytes):
         folder = Path(name)
         (folder / "in.csv").write_bytes(data)
-        place = Place(str(folder / "out"), schema, {})
+        staging = Staging("test", str(folder / "out"), schema)
         columns = tuple((column, column) for column in schema.names)
-        conversion = Conversion(place=place, columns=columns, constants={}, partition={})
-        facts = convert(conversion, Input(str(folder / "in.csv"), "in.csv", "csv", "none"), "0")
-        tables = [pq.read_table(folder / "out" / output.path) for output in facts.outputs]
+        conversion = Conversion(staging=staging, storage=StorageSettings(), columns=columns, constants={}, partition={})
+        facts = convert(conversion, SourceFile(str(folder / "in.csv"), "in.csv", "csv", "none", len(data)), "0")
+        tables = [pq.read_table(folder / "out" / output.path) for output in facts.files]
         return facts, pa.concat_tables(tables) if tables else schema.empty_table()
 
 
@@ -64,7 +65,7 @@ def test_numbers_are_exact_or_refused(texts: list[str]) -> None:
         total = Decimal(0)
         for number in expected:
             total = CONTEXT.add(total, number)
-        assert facts.sums["cost"] == total
+        assert facts.source.sums["cost"] == total
         return
     with pytest.raises(BadValue) as refused:
         load(data.encode(), schema)
@@ -95,6 +96,6 @@ def test_text_comes_back_as_it_was_written(
     data = buffer.getvalue().encode("utf-8-sig" if bom else "utf-8")
     schema = pa.schema([("a", pa.string()), ('b "quoted"', pa.string()), ("c\nd", pa.string())])
     facts, table = load(data, schema, block_bytes=block_bytes)
-    assert facts.rows == len(rows)
+    assert facts.source.rows == len(rows)
     columns = [column.to_pylist() for column in table.columns]
     assert list(zip(*columns, strict=True)) == [tuple(value or None for value in row) for row in rows]

@@ -8,10 +8,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DELIVERY, PERIOD, Slice
 from lakebed.schema.types import Column, DataType, Integer, Text
 from lakebed.schema.types import Decimal as DecimalType
-from lakebed.storage import StorageSettings
 from lakebed.targets.base import Target
 from lakebed.targets.duckdb.target import DuckDBTarget
 from lakebed.targets.parquet.target import ParquetTarget

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from lakebed.kernels.convert import convert
-from lakebed.kernels.job import Conversion, Facts, Input, Place
+from lakebed.kernels.convert import Conversion, convert
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import Converted, SourceFile, Staging
 
 EXACT = pa.decimal128(38, 18)
 MOMENT = pa.timestamp("us")
@@ -44,27 +45,28 @@ def run(
     currency: str | None = None,
     content: Literal["csv", "parquet"] = "csv",
     raw: bytes | None = None,
-) -> tuple[Facts, pa.Table]:
+) -> tuple[Converted, pa.Table]:
     """Converts one file whose columns keep their names, and reads back what was written."""
     file = folder / "report-1.csv"
     plain = data.encode() if isinstance(data, str) else data
     file.write_bytes(packed(plain, compression) if raw is None else raw)
     schema = pa.schema([*columns, *((name, TEXT) for name in constants or {})])
     conversion = Conversion(
-        place=Place(str(folder / "out"), schema, {}),
+        staging=Staging("test", str(folder / "out"), schema),
+        storage=StorageSettings(),
         columns=tuple((name, name) for name, _ in columns),
         constants=constants or {},
         partition={},
         quarantine=quarantine,
         currency=currency,
     )
-    facts = convert(conversion, Input(str(file), file.name, content, compression), "00000")
+    facts = convert(conversion, SourceFile(str(file), file.name, content, compression, file.stat().st_size), "00000")
     return facts, written(folder / "out", facts, schema)
 
 
-def written(folder: Path, facts: Facts, schema: pa.Schema) -> pa.Table:
+def written(folder: Path, facts: Converted, schema: pa.Schema) -> pa.Table:
     """The rows of the files that the facts name."""
-    paths = [str(folder / output.path) for output in facts.outputs]
+    paths = [str(folder / output.path) for output in facts.files]
     return pads.dataset(paths, schema=schema, format="parquet").to_table() if paths else schema.empty_table()
 
 

@@ -1,7 +1,8 @@
 """Real storage that remembers what it copied, and can be made to fail half way."""
 
 from lakebed.errors import StorageError
-from lakebed.storage import Copied, Storage, StorageSettings
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.storage import Copied, Storage
 
 
 class CountedCopies(Storage):

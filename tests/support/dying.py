@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 
 from lakebed.errors import ConcurrentModification, TargetLocked
-from lakebed.storage import StorageSettings
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.targets.base import Target
 from lakebed.targets.duckdb.target import DuckDBTarget
 from lakebed.targets.parquet.journal import Checkpoint, no_checkpoint

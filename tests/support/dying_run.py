@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import lakebed
-from lakebed.engines.arrow.engine import ArrowEngine
+from lakebed.engines.arrow.load import ArrowEngine
 from lakebed.engines.protocols.load import Engine, FileDone
 from lakebed.engines.spark.session import Session
 from lakebed.errors import LakebedError

@@ -17,10 +17,10 @@ from pyiceberg.table.update.snapshot import _OverwriteFiles
 
 import lakebed.targets.iceberg.commit as commit_module
 from lakebed.errors import ConcurrentModification
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import Slice
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.state.ledger import Ledger
-from lakebed.storage import StorageSettings
 from lakebed.targets.base import Change
 from tests.support.iceberg_tables import OCTOBER, load, of_slice, open_table, plan, write
 

@@ -7,11 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import Slice, Staging, WrittenFile
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.types import Schema
-from lakebed.storage import StorageSettings, join
+from lakebed.storage import join
 from lakebed.targets.base import Change, Commit, TableState
 from lakebed.targets.iceberg.catalog import CatalogSettings
 from lakebed.targets.iceberg.target import IcebergTarget
@@ -54,7 +55,7 @@ def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 def write(
     rows: pa.Table, staging: Staging, *, path: str = "part-0.parquet", storage: StorageSettings | None = None
 ) -> WrittenFile:
-    files, inside = filesystem(join(staging.folder, path), (storage or StorageSettings()).to_dict())
+    files, inside = filesystem(join(staging.folder, path), (storage or StorageSettings()).resolved())
     pq.write_table(fitted(rows, staging.schema), inside, filesystem=files)
     return WrittenFile(path, rows.num_rows, files.get_file_info(inside).size)
 
@@ -78,7 +79,7 @@ def load(
     if slice_ is not None:
         touched = target.affected(state, slice_)
         for number, file in enumerate(touched.mixed):
-            files, inside = filesystem(file.uri, storage.to_dict())
+            files, inside = filesystem(file.uri, storage.resolved())
             old = pq.read_table(inside, filesystem=files)
             keep = [any(row[key] != value for key, value in slice_.values.items()) for row in old.to_pylist()]
             written.append(write(old.filter(pa.array(keep)), staging, path=f"kept-{number}.parquet", storage=storage))

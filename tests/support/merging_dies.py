@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 import lakebed.engines.duckdb.write as duckdb_write
 import lakebed.kernels.merge as kernel
+from lakebed.model import WrittenFile
 from lakebed.table.merge import merge
 from lakebed.targets.parquet.target import ParquetTarget
 
@@ -51,7 +52,7 @@ def run(place: str, engine: str, last: int | None) -> int:
     steps = Steps(last)
     close, copy = kernel.Sink.close, duckdb_write.copy
 
-    def closing(self: kernel.Sink, partition: dict[str, str | None]) -> kernel.Written | None:
+    def closing(self: kernel.Sink, partition: dict[str, str | None]) -> WrittenFile | None:
         steps("file half written")
         done = close(self, partition)
         steps("file written")

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 
 from lakebed.errors import StorageError
-from lakebed.storage import StorageSettings
+from lakebed.kernels.storage_settings import StorageSettings
 
 # A port may be taken between asking the system for it and the server binding it.
 ATTEMPTS = 3

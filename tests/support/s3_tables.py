@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakebed.errors import StorageError
-from lakebed.storage import StorageSettings
+from lakebed.kernels.storage_settings import StorageSettings
 
 REGION = "us-east-1"
 READY_WITHIN_SECONDS = 900.0  # it only ends what hangs

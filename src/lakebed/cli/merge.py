@@ -6,8 +6,8 @@ import typer
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
+from lakebed.engines.registry import EngineName
 from lakebed.merge_core.spec import MergeStrategy, Missing
-from lakebed.table.merge import EngineName
 
 
 def merge(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import duckdb
 
-from lakebed.engines.arrow.engine import ArrowEngine
 from lakebed.engines.protocols.load import ConvertJob
+from lakebed.engines.registry import local_engine
 from lakebed.model import SourceColumn, SourceFile, Staging
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES, quote_identifier, quote_literal
@@ -47,7 +47,7 @@ def load_csv_file(
     planned = _plan(current, source_columns(manifest), read_header(file, storage), decimals, naming)
     with tempfile.TemporaryDirectory(prefix="lakebed-csv-") as folder:
         staging = Staging("csv", folder, to_arrow_schema(planned.evolution.final))
-        converted = ArrowEngine(storage.settings).convert(
+        converted = local_engine(storage.settings).convert(
             ConvertJob(files=(file,), columns=planned.columns, constants={}, staging=staging, partition={})
         )
         with _transaction(connection):

@@ -9,9 +9,9 @@ import duckdb
 import pyarrow as pa
 
 from lakebed.engines.duckdb.merge import DuckDBMerge
-from lakebed.engines.duckdb.version import Version, detect_version, require_flag, supports_merge
+from lakebed.engines.duckdb.version import Version, detect_version, supports_merge
 from lakebed.merge_core.result import MergeResult, MergeStats, compute_merge_stats
-from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.spec import MergeSpec, require_flag
 from lakebed.storage import Storage, absolute
 from lakebed.table.merge import merge
 from lakebed.targets.parquet.journal import Delete, Journal, Put

@@ -91,7 +91,7 @@ def _target(relation: AnyRelation) -> "IcebergTarget":
     catalog = CatalogSettings.for_workdir(
         settings.workdir_path,
         properties=settings.catalog.get(chosen),
-        storage=settings.storage.settings(),
+        storage=settings.storage,
         name=chosen,
     )
     return IcebergTarget(namespace, table, catalog)

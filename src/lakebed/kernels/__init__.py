@@ -1,1 +1,1 @@
-"""What Spark workers run: the standard library, pyarrow and lakebed.errors, nothing else."""
+"""What Spark workers run: the standard library, pyarrow, lakebed.errors and lakebed.model, nothing else."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,10 +11,11 @@ from lakebed.errors import BadValue, LakebedError
 from lakebed.kernels.blocks import Misaligned
 from lakebed.kernels.csv import Batch, CsvReader, header_error
 from lakebed.kernels.facts import Tally
-from lakebed.kernels.job import Conversion, Facts, Input, Output, Place, Rejected
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.parquet_source import read_parquet
-from lakebed.kernels.streams import damage_named, open_streams
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.kernels.streams import corruption_as_source_error, open_streams
+from lakebed.model import Converted, RejectedValue, SourceFile, Staging
 
 # All rejected rows are in the side files; of their values this many travel to the driver.
 REJECTED_RETURNED = 1000
@@ -22,7 +24,24 @@ _QUARANTINE = "Correct the file, or load with --on-bad-value quarantine to keep 
 _MORE_DECIMALS = "Load with wider --decimals (38,24 holds 24 decimals) or with --on-bad-value quarantine."
 
 
-def convert(conversion: Conversion, source: Input, name: str) -> Facts:
+@dataclass(frozen=True)
+class Conversion:
+    """What every file of one job becomes.
+
+    `columns` pairs the name in the file's header with the name in the table. A column of the table that is in neither
+    `columns` nor `constants` is NULL. A partition column may also be a column of the staging's schema.
+    """
+
+    staging: Staging
+    storage: StorageSettings
+    columns: tuple[tuple[str, str], ...]
+    constants: Mapping[str, str]
+    partition: Mapping[str, str | None]
+    quarantine: bool = False
+    currency: str | None = None
+
+
+def convert(conversion: Conversion, source: SourceFile, name: str) -> Converted:
     """Converts one file, or raises a SourceError that names file, line and column."""
     try:
         return _Task(conversion, source, name, exact=False).run()
@@ -31,55 +50,54 @@ def convert(conversion: Conversion, source: Input, name: str) -> Facts:
 
 
 class _Task:
-    def __init__(self, conversion: Conversion, source: Input, name: str, *, exact: bool) -> None:
+    def __init__(self, conversion: Conversion, source: SourceFile, name: str, *, exact: bool) -> None:
         self._conversion = conversion
         self._source = source
         self._name = name
         self._exact = exact
-        self._schema = conversion.place.schema
+        self._schema = conversion.staging.schema
         self._types = {field.name: field.type for field in self._schema}
         decimals = [
             column for _, column in conversion.columns if pa.types.is_decimal(self._types.get(column, pa.null()))
         ]
         self._tally = Tally(decimals, conversion.currency)
-        self._rejected: list[Rejected] = []
+        self._rejected: list[RejectedValue] = []
         self._rejected_rows = 0
         self._warnings: list[str] = []
 
-    def run(self) -> Facts:
-        output = ParquetOutput(self._conversion.place, name=self._name, partition=self._conversion.partition)
-        side = ParquetOutput(self._side_place(), name=self._name, partition={})
+    def run(self) -> Converted:
+        conversion, storage = self._conversion, self._conversion.storage
+        output = ParquetOutput(conversion.staging, storage, name=self._name, partition=conversion.partition)
+        side = ParquetOutput(self._side_staging(), storage, name=self._name, partition={})
         try:
             for batch in self._batches():
                 if batch.rejected is not None:
                     self._reject(batch, side)
                 self._tally.add(batch.rows)
                 output.write(self._shaped(batch))
-            outputs, rejected_outputs = output.close(), side.close()
+            files, rejected_files = output.close(), side.close()
         except BaseException:
             output.discard()
             side.discard()
             raise
-        return Facts(
-            outputs=outputs,
-            rows=self._tally.rows,
-            sums=self._tally.sums,
-            by_currency=self._tally.by_currency,
+        return Converted(
+            files=files,
+            source=self._tally.totals,
             rounding=self._tally.rounding,
             rejected=tuple(self._rejected),
             rejected_rows=self._rejected_rows,
-            rejected_outputs=tuple(_below(REJECTED_FOLDER, written) for written in rejected_outputs),
+            rejected_files=tuple(replace(file, path=f"{REJECTED_FOLDER}/{file.path}") for file in rejected_files),
             warnings=tuple(self._warnings),
         )
 
     def _batches(self) -> Iterator[Batch]:
-        place, columns = self._conversion.place, self._conversion.columns
+        storage, columns = self._conversion.storage, self._conversion.columns
         if self._source.content == "parquet":
-            read = read_parquet(self._source, place.storage, columns, self._types)
+            read = read_parquet(self._source, storage, columns, self._types)
             self._warn_missing(read.missing)
             yield from read.batches
             return
-        with damage_named(self._source), closing(open_streams(self._source, place.storage)) as streams:
+        with corruption_as_source_error(self._source), closing(open_streams(self._source, storage)) as streams:
             for stream in streams:
                 reader = CsvReader(stream, key=self._source.key, columns=columns, types=self._types, exact=self._exact)
                 if reader.empty:
@@ -152,10 +170,10 @@ class _Task:
         ]
         side.write(pa.table(arrays, schema=side_schema(self._conversion)))
 
-    def _refusal(self, reasons: Sequence[Rejected]) -> LakebedError:
+    def _refusal(self, reasons: Sequence[RejectedValue]) -> LakebedError:
         first = reasons[0]
         if not first.column:
-            return header_error(self._source.key, first)
+            return header_error(first)
         return BadValue(
             file=self._source.key,
             line=first.line,
@@ -166,9 +184,10 @@ class _Task:
             remedy=_MORE_DECIMALS if "decimals" in first.expected and _is_number(first.value) else _QUARANTINE,
         )
 
-    def _side_place(self) -> Place:
-        place = self._conversion.place
-        return Place(f"{place.folder.rstrip('/')}/{REJECTED_FOLDER}", side_schema(self._conversion), place.storage)
+    def _side_staging(self) -> Staging:
+        staging = self._conversion.staging
+        folder = f"{staging.folder.rstrip('/')}/{REJECTED_FOLDER}"
+        return replace(staging, folder=folder, schema=side_schema(self._conversion))
 
 
 def side_schema(conversion: Conversion) -> pa.Schema:
@@ -185,10 +204,6 @@ def quarantine_schema(names: Iterable[str]) -> pa.Schema:
         ("lakebed_expected", pa.string()),
     ]
     return pa.schema([*told, *((name, pa.string()) for name in names)])
-
-
-def _below(folder: str, output: Output) -> Output:
-    return Output(f"{folder}/{output.path}", output.rows, output.size_bytes, output.partition, output.bounds)
 
 
 def _is_number(value: str) -> bool:

@@ -1,4 +1,4 @@
-"""CSV to typed Arrow tables, block by block; what does not parse is told with line, column and value.
+"""CSV to typed Arrow tables, block by block; what does not parse is reported with line, column and value.
 
 An empty field is NULL, quoted or not, as with DuckDB's reader: some writers quote every field, so quotes mean nothing.
 Everything else is kept as it stands: leading zeros, blanks. The word NULL is text in a column of text; in any
@@ -17,8 +17,8 @@ import pyarrow.csv as pacsv
 from lakebed.errors import EngineError, HeaderError
 from lakebed.kernels.blocks import Block, BlockReader, Misaligned, records
 from lakebed.kernels.header import match_header
-from lakebed.kernels.job import Rejected
 from lakebed.kernels.values import checked, exact_type, typed
+from lakebed.model import RejectedValue
 
 _HOLDS_MORE_THAN_LINE_ENDS = re.compile(rb"[^\r\n]").search
 
@@ -28,7 +28,7 @@ class RejectedRows:
     """Rows kept out of the table: their text in the columns of the file, and what was wrong, one entry a row."""
 
     texts: pa.Table
-    reasons: list[Rejected]
+    reasons: list[RejectedValue]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Column:
+class FileColumn:
     """One field of the file's rows: its header, and its name and type in the table."""
 
     original: str
@@ -67,7 +67,7 @@ class CsvReader:
         self.empty = self._blocks.header is None
         names, self.missing = match_header(header, columns, file=key) if header else ([], ())
         self.null_words: Counter[str] = Counter()
-        self._columns = [Column(original, name, types[name]) for original, name in zip(header, names, strict=True)]
+        self._columns = [FileColumn(original, name, types[name]) for original, name in zip(header, names, strict=True)]
 
     def __iter__(self) -> Iterator[Batch]:
         for block in self._blocks:
@@ -85,7 +85,7 @@ class CsvReader:
         if misshapen and not self._exact:
             raise Misaligned
         values: list[pa.ChunkedArray] = []
-        bad: dict[int, tuple[Column, str]] = {}
+        bad: dict[int, tuple[FileColumn, str]] = {}
         for column, read in zip(self._columns, table.columns, strict=True):
             parsed = typed(read, exact_type(column.wanted))
             self.null_words[column.original] += parsed.null_words
@@ -121,9 +121,9 @@ class CsvReader:
             ),
         )
 
-    def _rejected(self, block: Block, bad: Mapping[int, tuple[Column, str]], *, good_rows: int) -> RejectedRows:
+    def _rejected(self, block: Block, bad: Mapping[int, tuple[FileColumn, str]], *, good_rows: int) -> RejectedRows:
         """What was wrong, with lines; reads the block a second time, as Python's csv does."""
-        reasons: list[Rejected] = []
+        reasons: list[RejectedValue] = []
         texts: list[dict[str, str | None]] = []
         row = -1
         for record in records(block):
@@ -137,7 +137,8 @@ class CsvReader:
                 continue
             by_name = {column.name: text or None for column, text in zip(self._columns, fields, strict=True)}
             column, expected = bad[row]
-            reasons.append(Rejected(record.line, column.original, by_name[column.name] or "", expected))
+            value = by_name[column.name] or ""
+            reasons.append(RejectedValue(self._key, record.line, column.original, value, expected))
             texts.append(by_name)
         if row + 1 != good_rows:
             raise EngineError(
@@ -147,16 +148,16 @@ class CsvReader:
         schema = pa.schema([(column.name, pa.string()) for column in self._columns])
         return RejectedRows(pa.Table.from_pylist(texts, schema=schema), reasons)
 
-    def _misshapen(self, line: int, fields: Sequence[str]) -> Rejected:
+    def _misshapen(self, line: int, fields: Sequence[str]) -> RejectedValue:
         wanted = f"a row of {len(self._columns)} fields, as the header has (it has {len(fields)})"
-        return Rejected(line, "", ",".join(fields), wanted)
+        return RejectedValue(self._key, line, "", ",".join(fields), wanted)
 
 
-def header_error(file: str, rejected: Rejected) -> HeaderError:
+def header_error(rejected: RejectedValue) -> HeaderError:
     """A row with too few or too many fields."""
     return HeaderError(
         f"expected {rejected.expected}: {rejected.value[:80]!r}",
-        file=file,
+        file=rejected.file,
         line=rejected.line or 1,
         remedy="Load with --on-bad-value quarantine to keep such rows out of the table.",
     )

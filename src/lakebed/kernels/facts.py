@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.kernels.values import EXACT
+from lakebed.model import Rounding, Totals
 
 
 class Tally:
@@ -17,7 +18,11 @@ class Tally:
         self.rows = 0
         self.sums = {name: Decimal(0) for name in decimals}
         self.by_currency: dict[str, dict[str, Decimal]] = {}
-        self.rounding: dict[str, tuple[int, Decimal]] = {}
+        self.rounding: dict[str, Rounding] = {}
+
+    @property
+    def totals(self) -> Totals:
+        return Totals(self.rows, self.sums, self.by_currency)
 
     def add(self, rows: pa.Table) -> None:
         """Counts these rows."""
@@ -45,9 +50,9 @@ class Tally:
         """Counts what a narrower type changed: how many values, and by how much the column's sum moved."""
         changed = pc.sum(pc.not_equal(exact, kept.cast(exact.type))).as_py() or 0
         if changed:
-            values, difference = self.rounding.get(name, (0, Decimal(0)))
+            before = self.rounding.get(name, Rounding(0, Decimal(0)))
             moved = EXACT.subtract(exact_sum(kept), exact_sum(exact))
-            self.rounding[name] = (values + changed, EXACT.add(difference, moved))
+            self.rounding[name] = Rounding(before.values + changed, EXACT.add(before.difference, moved))
 
 
 def exact_sum(column: pa.ChunkedArray) -> Decimal:

@@ -1,4 +1,4 @@
-"""What a merge does to one file: find the rows whose keys the source has, then write the file anew, batch by batch.
+"""What a merge does to one file: find the rows whose keys the source has, then rewrite the file, batch by batch.
 
 The Arrow engine calls these in threads and the Spark engine in tasks. Memory is bounded by a batch and the source, not
 by the target.
@@ -7,7 +7,7 @@ by the target.
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
@@ -19,25 +19,14 @@ from lakebed.kernels.conform import as_type, conform
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import KeyIndex, counting
 from lakebed.kernels.parquet import repeating_columns
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import DataFile, MergeCounts, WrittenFile
 
 T = TypeVar("T")
 
 BATCH_ROWS = 131_072
 # Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
 KEYS_AT_ONCE = 1_048_576
-
-
-@dataclass(frozen=True)
-class TargetFile:
-    """A file of the target as a worker sees it; `in_path` are the columns that lie in its path and not in it."""
-
-    uri: str
-    partition: Mapping[str, str | None] = field(default_factory=dict)
-    in_path: tuple[str, ...] = ()
-
-    @property
-    def path_values(self) -> dict[str, str | None]:
-        return {name.casefold(): self.partition.get(name) for name in self.in_path}
 
 
 @dataclass(frozen=True)
@@ -52,7 +41,11 @@ class Matched:
 
 @dataclass(frozen=True)
 class Rules:
-    """What happens to rows. `schema` has all columns of the table, `physical` those that lie inside files."""
+    """What happens to rows.
+
+    `schema` has all columns of the table, `physical` those that lie inside files; `in_path` are the partition columns
+    that lie in paths and not in files.
+    """
 
     schema: pa.Schema
     physical: pa.Schema
@@ -61,37 +54,32 @@ class Rules:
     delete_matched: bool = False
     delete_unmatched: bool = False
     partition_by: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Written:
-    """A new file."""
-
-    path: str
-    rows: int
-    size_bytes: int
-    partition: Mapping[str, str | None] = field(default_factory=dict)
+    in_path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Rewritten:
     """What became of one file: the new one, unless no row is left; and the rows that moved to other partitions."""
 
-    written: Written | None
-    updated: int
-    deleted: int
+    written: WrittenFile | None
+    counts: MergeCounts
     moved: pa.Table | None = None
 
 
 def match(
-    files: Sequence[TargetFile], keys: pa.Schema, index: KeyIndex, settings: Mapping[str, object]
+    files: Sequence[DataFile],
+    keys: pa.Schema,
+    index: KeyIndex,
+    storage: StorageSettings,
+    *,
+    in_path: Sequence[str] = (),
 ) -> Iterator[Matched]:
     """The matched rows of each file, in order. Only key columns are read."""
     at_once = max(KEYS_AT_ONCE, index.rows)
     waiting: list[list[pa.ChunkedArray]] = []
     rows = 0
     for file in files:
-        columns = read_keys(file, keys, settings)
+        columns = read_keys(file, keys, storage, in_path=in_path)
         waiting.append(columns)
         rows += len(columns[0])
         if rows >= at_once:
@@ -117,12 +105,14 @@ def _found(files: list[list[pa.ChunkedArray]], index: KeyIndex) -> Iterator[Matc
         yield Matched(rows, mine.drop_null(), total, tuple(column.null_count for column in columns))
 
 
-def read_keys(file: TargetFile, keys: pa.Schema, settings: Mapping[str, object]) -> list[pa.ChunkedArray]:
+def read_keys(
+    file: DataFile, keys: pa.Schema, storage: StorageSettings, *, in_path: Sequence[str] = ()
+) -> list[pa.ChunkedArray]:
     """The key columns of a file in the given types; those of its path are repeated, those it lacks are NULL."""
-    with _open(file.uri, settings) as reader:
+    with _open(file.uri, storage) as reader:
         total = reader.metadata.num_rows
         present = {name.casefold(): name for name in reader.schema_arrow.names}
-        paths = file.path_values
+        paths = _path_values(file, in_path)
         wanted = [
             present[key.casefold()] for key in keys.names if key.casefold() in present and key.casefold() not in paths
         ]
@@ -140,23 +130,23 @@ def read_keys(file: TargetFile, keys: pa.Schema, settings: Mapping[str, object])
 
 
 def rewrite(
-    files: Sequence[tuple[TargetFile, Matched | None]],
+    files: Sequence[tuple[DataFile, Matched | None]],
     source: pa.Table,
     rules: Rules,
     *,
     folder: str,
     name: str,
-    settings: Mapping[str, object],
+    storage: StorageSettings,
 ) -> Rewritten:
-    """Writes files of one partition anew, as one file. `source` has the table's columns that the source delivers."""
+    """Rewrites files of one partition as one file. `source` has the table's columns that the source delivers."""
     partition = dict(files[0][0].partition)
-    sink = Sink(folder, name, rules.physical, settings, codec_of(files[0][0].uri, settings))
+    sink = Sink(folder, name, rules.physical, storage, codec_of(files[0][0].uri, storage))
     moved: list[pa.RecordBatch] = []
     updated = deleted = 0
     try:
         for file, matched in files:
-            with _open(file.uri, settings) as reader:
-                for batch, rows, positions in _ahead(_batches(reader, file, matched, rules.schema)):
+            with _open(file.uri, storage) as reader:
+                for batch, rows, positions in _ahead(_batches(reader, file, matched, rules)):
                     before = batch.num_rows
                     if len(rows) and rules.update_matched:
                         batch = _updated(batch, rows, source, positions, rules.emptied)
@@ -170,7 +160,8 @@ def rewrite(
     except BaseException:
         sink.discard()
         raise
-    return Rewritten(sink.close(partition), updated, deleted, pa.Table.from_batches(moved) if moved else None)
+    counts = MergeCounts(updated=updated, deleted=deleted)
+    return Rewritten(sink.close(partition), counts, pa.Table.from_batches(moved) if moved else None)
 
 
 def _remaining(
@@ -197,17 +188,17 @@ def write_rows(
     *,
     folder: str,
     name: str,
-    settings: Mapping[str, object],
+    storage: StorageSettings,
     codec: str = "zstd",
     rows_per_file: int = 5_000_000,
-) -> list[Written]:
+) -> list[WrittenFile]:
     """Writes the rows at these positions, or all, as new files, one partition after the other."""
     chosen = counting(rows.num_rows) if positions is None else positions
     written = []
     for number, (partition, mine) in enumerate(_partitions(rows, chosen, rules.partition_by)):
         for start in range(0, len(mine), rows_per_file):
             part = f"{name}-{number:05d}-{start // rows_per_file:05d}.parquet"
-            sink = Sink(folder, part, rules.physical, settings, codec)
+            sink = Sink(folder, part, rules.physical, storage, codec)
             for begin in range(start, min(start + rows_per_file, len(mine)), BATCH_ROWS):
                 taken = rows.take(mine.slice(begin, min(BATCH_ROWS, start + rows_per_file - begin))).combine_chunks()
                 columns = [_one_chunk(column) for column in taken.columns]
@@ -222,12 +213,12 @@ class Sink:
     """One new Parquet file, opened when its first rows come."""
 
     def __init__(
-        self, folder: str, name: str, schema: pa.Schema, settings: Mapping[str, object], codec: str = "zstd"
+        self, folder: str, name: str, schema: pa.Schema, storage: StorageSettings, codec: str = "zstd"
     ) -> None:
         self.name = name
         self._schema = schema
         self._codec = codec
-        self._files, inner = filesystem(folder, settings)
+        self._files, inner = filesystem(folder, storage)
         self._path = f"{inner.rstrip('/')}/{name}"
         self._writer: pq.ParquetWriter | None = None
         self.rows = 0
@@ -238,17 +229,12 @@ class Sink:
             self._open(rows).write_batch(rows)
             self.rows += batch.num_rows
 
-    def write_empty(self) -> None:
-        """A file without rows, which keeps the columns of a table that has none left."""
-        empty = self._schema.empty_table()
-        self._open(empty).write_table(empty)
-
-    def close(self, partition: Mapping[str, str | None]) -> Written | None:
+    def close(self, partition: Mapping[str, str | None]) -> WrittenFile | None:
         if self._writer is None:
             return None
         self._writer.close()
         size = self._files.get_file_info(self._path).size
-        return Written(self.name, self.rows, size, partition)
+        return WrittenFile(self.name, self.rows, size, partition)
 
     def discard(self) -> None:
         if self._writer is not None:
@@ -270,16 +256,16 @@ class Sink:
         return self._writer
 
 
-def _open(uri: str, settings: Mapping[str, object]) -> pq.ParquetFile:
-    files, path = filesystem(uri, settings)
+def _open(uri: str, storage: StorageSettings) -> pq.ParquetFile:
+    files, path = filesystem(uri, storage)
     local = isinstance(files, pafs.LocalFileSystem)
     return pq.ParquetFile(path, filesystem=files, memory_map=local, pre_buffer=not local)
 
 
 def _batches(
-    reader: pq.ParquetFile, file: TargetFile, matched: Matched | None, schema: pa.Schema
+    reader: pq.ParquetFile, file: DataFile, matched: Matched | None, rules: Rules
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array, pa.Array]]:
-    paths = file.path_values
+    schema, paths = rules.schema, _path_values(file, rules.in_path)
     known = {field.casefold() for field in schema.names}
     wanted = [name for name in reader.schema_arrow.names if name.casefold() in known and name.casefold() not in paths]
     rows_of = _Places(matched.rows if matched else pa.array([], pa.int64()))
@@ -295,6 +281,10 @@ def _batches(
         local = pc.subtract(rows_of.values.slice(low, high - low), start)
         yield pa.RecordBatch.from_arrays(arrays, schema=schema), local, positions_of.slice(low, high - low)
         start += rows
+
+
+def _path_values(file: DataFile, in_path: Sequence[str]) -> dict[str, str | None]:
+    return {name.casefold(): file.partition.get(name) for name in in_path}
 
 
 def _ahead(items: Iterator[T]) -> Iterator[T]:
@@ -404,11 +394,11 @@ def _one_chunk(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
 
 
-def codec_of(uri: str | None, settings: Mapping[str, object]) -> str:
+def codec_of(uri: str | None, storage: StorageSettings) -> str:
     """The codec of a file, which what replaces it keeps."""
     if uri is None:
         return "zstd"
-    with _open(uri, settings) as reader:
+    with _open(uri, storage) as reader:
         metadata = reader.metadata
         if not metadata.num_row_groups or not metadata.num_columns:
             return "zstd"

@@ -14,8 +14,10 @@ import pyarrow.compute as pc
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.keys import canonical, counting
-from lakebed.kernels.merge import BATCH_ROWS, Matched, Rules, TargetFile, Written, read_keys, rewrite, write_rows
-from lakebed.kernels.merge_tasks import PackDone, StagedSource, failed
+from lakebed.kernels.merge import BATCH_ROWS, Matched, Rules, read_keys, rewrite, write_rows
+from lakebed.kernels.merge_tasks import StagedSource, failed
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import DataFile, MergeCounts, Merged, WrittenFile
 
 FILE, ROW, GROUP = "file", "row", "pack"
 RESULT = "result binary"
@@ -33,7 +35,7 @@ class ReadSource:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 part = StagedSource(
-                    (self.source.parts[number],), self.source.schema, self.source.keys, self.source.settings
+                    (self.source.parts[number],), self.source.schema, self.source.keys, self.source.storage
                 )
                 yield from _on_the_wire(part.read(self.columns), self.wire)
 
@@ -42,15 +44,16 @@ class ReadSource:
 class ReadTargetKeys:
     """The keys of files, each with its file's number and its row's; a task reads one file."""
 
-    files: tuple[TargetFile, ...]
+    files: tuple[DataFile, ...]
     keys: pa.Schema
     wire: pa.Schema
-    settings: tuple[tuple[str, object], ...]
+    storage: StorageSettings
+    in_path: tuple[str, ...] = ()
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                columns = read_keys(self.files[number], self.keys, dict(self.settings))
+                columns = read_keys(self.files[number], self.keys, self.storage, in_path=self.in_path)
                 rows = len(columns[0])
                 places = [pa.repeat(pa.scalar(number, pa.int32()), rows), counting(rows)]
                 yield from _on_the_wire(pa.table([*places, *columns], names=self.wire.names), self.wire)
@@ -64,12 +67,12 @@ class ApplyPack:
     """
 
     packs: tuple[tuple[int, ...], ...]
-    files: tuple[TargetFile, ...]
+    files: tuple[DataFile, ...]
     delivered: pa.Schema
     rules: Rules
     folder: str
     codec: str
-    settings: tuple[tuple[str, object], ...]
+    storage: StorageSettings
 
     def apply(self, group: pa.Table) -> pa.Table:
         number = group.column(GROUP)[0].as_py()
@@ -84,7 +87,7 @@ class ApplyPack:
         columns = [as_type(group.column(first + place), field.type) for place, field in enumerate(self.delivered)]
         return pa.table(columns, schema=self.delivered).combine_chunks()
 
-    def _rewrite(self, group: pa.Table, number: int) -> PackDone:
+    def _rewrite(self, group: pa.Table, number: int) -> Merged:
         rows = self._rows(group)
         files, places = group.column(FILE).combine_chunks(), group.column(ROW).combine_chunks()
         matched = []
@@ -92,22 +95,21 @@ class ApplyPack:
             mine = pc.indices_nonzero(pc.equal(files, file))
             order = mine.take(pc.sort_indices(places.take(mine)))
             matched.append((self.files[file], Matched(places.take(order), order.cast(pa.int64()), 0, ())))
-        storage = dict(self.settings)
+        storage = self.storage
         name = f"merged-{number:05d}-{uuid.uuid4().hex}"
-        done = rewrite(matched, rows, self.rules, folder=self.folder, name=f"{name}.parquet", settings=storage)
+        done = rewrite(matched, rows, self.rules, folder=self.folder, name=f"{name}.parquet", storage=storage)
         written = [done.written] if done.written is not None else []
         if done.moved is not None:
             written += self._write(done.moved, f"{name}-moved")
-        return PackDone(tuple(written), 0, done.updated, done.deleted)
+        return Merged(tuple(written), done.counts)
 
-    def _insert(self, group: pa.Table, number: int) -> PackDone:
+    def _insert(self, group: pa.Table, number: int) -> Merged:
         rows = self._rows(group)
-        return PackDone(tuple(self._write(rows, f"inserted-{-number:05d}-{uuid.uuid4().hex}")), rows.num_rows)
+        written = self._write(rows, f"inserted-{-number:05d}-{uuid.uuid4().hex}")
+        return Merged(tuple(written), MergeCounts(inserted=rows.num_rows))
 
-    def _write(self, rows: pa.Table, name: str) -> list[Written]:
-        return write_rows(
-            rows, None, self.rules, folder=self.folder, name=name, settings=dict(self.settings), codec=self.codec
-        )
+    def _write(self, rows: pa.Table, name: str) -> list[WrittenFile]:
+        return write_rows(rows, None, self.rules, folder=self.folder, name=name, storage=self.storage, codec=self.codec)
 
 
 def _on_the_wire(table: pa.Table, wire: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -115,5 +117,5 @@ def _on_the_wire(table: pa.Table, wire: pa.Schema) -> Iterator[pa.RecordBatch]:
     yield from pa.table(columns, schema=wire).to_batches(max_chunksize=BATCH_ROWS)
 
 
-def _result(value: PackDone | DatasetMergeError) -> pa.Table:
+def _result(value: Merged | DatasetMergeError) -> pa.Table:
     return pa.table({"result": pa.array([pickle.dumps(value)], pa.binary())})

@@ -1,11 +1,11 @@
-"""What Spark workers do in a merge: stage the source, look its keys up in files, write files anew.
+"""What Spark workers do in a merge: stage the source, look its keys up in files, rewrite files.
 
 The staged source lies in Parquet parts, already in the table's names and types, so that it is computed once and every
 task sees the same rows; a worker reads it once however many tasks it runs.
 """
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,7 +17,9 @@ from lakebed.errors import DatasetMergeError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import KeyIndex
-from lakebed.kernels.merge import BATCH_ROWS, Rules, Sink, TargetFile, Written, match, rewrite, write_rows
+from lakebed.kernels.merge import BATCH_ROWS, Rules, Sink, match, rewrite, write_rows
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import DataFile, MergeCounts, Merged, WrittenFile
 
 PART_FACTS = "path string, rows long, nulls array<long>"
 
@@ -29,11 +31,7 @@ class StagedSource:
     parts: tuple[str, ...]
     schema: pa.Schema
     keys: tuple[str, ...]
-    settings: tuple[tuple[str, object], ...]
-
-    @property
-    def storage(self) -> dict[str, object]:
-        return dict(self.settings)
+    storage: StorageSettings
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows, or some of their columns, in the order of the parts."""
@@ -65,10 +63,10 @@ class StageRows:
     folder: str
     schema: pa.Schema
     keys: tuple[str, ...]
-    settings: tuple[tuple[str, object], ...]
+    storage: StorageSettings
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sink = Sink(self.folder, f"source-{uuid.uuid4().hex}.parquet", self.schema, dict(self.settings), codec="lz4")
+        sink = Sink(self.folder, f"source-{uuid.uuid4().hex}.parquet", self.schema, self.storage, codec="lz4")
         nulls = [0] * len(self.keys)
         for batch in batches:
             arrays = [as_type(batch.column(place), field.type) for place, field in enumerate(self.schema)]
@@ -109,12 +107,13 @@ class MatchTasks:
 
     source: StagedSource
     key_schema: pa.Schema
-    groups: tuple[tuple[TargetFile, ...], ...]
+    groups: tuple[tuple[DataFile, ...], ...]
+    in_path: tuple[str, ...] = ()
 
     def __call__(self, number: int) -> GroupMatches | DatasetMergeError:
         group = self.groups[number]
         try:
-            found = list(match(group, self.key_schema, _index(self.source), self.source.storage))
+            found = list(match(group, self.key_schema, _index(self.source), self.source.storage, in_path=self.in_path))
         except (pa.ArrowException, OSError) as error:
             return failed(error)
         files = tuple(FileMatches(file.uri, len(one.rows), one.nulls) for file, one in zip(group, found, strict=True))
@@ -123,28 +122,18 @@ class MatchTasks:
 
 
 @dataclass(frozen=True)
-class PackDone:
-    """What became of a pack of files, or of rows that were inserted."""
-
-    written: tuple[Written, ...]
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
-
-
-@dataclass(frozen=True)
 class WriteTasks:
     """Packs of files to rewrite, and after them slices of source rows to insert; a task does one."""
 
     source: StagedSource
     key_schema: pa.Schema
-    packs: tuple[tuple[TargetFile, ...], ...]
+    packs: tuple[tuple[DataFile, ...], ...]
     inserts: tuple[pa.Array, ...]
     rules: Rules
     folder: str
     codec: str
 
-    def __call__(self, number: int) -> PackDone | DatasetMergeError:
+    def __call__(self, number: int) -> Merged | DatasetMergeError:
         try:
             if number < len(self.packs):
                 return self._rewrite(number, self.packs[number])
@@ -152,9 +141,9 @@ class WriteTasks:
         except (pa.ArrowException, OSError) as error:
             return failed(error)
 
-    def _rewrite(self, number: int, pack: tuple[TargetFile, ...]) -> PackDone:
+    def _rewrite(self, number: int, pack: tuple[DataFile, ...]) -> Merged:
         storage = self.source.storage
-        found = match(pack, self.key_schema, _index(self.source), storage)
+        found = match(pack, self.key_schema, _index(self.source), storage, in_path=self.rules.in_path)
         # A task that Spark runs twice must not write into the file of its twin.
         name = f"merged-{number:05d}-{uuid.uuid4().hex}"
         done = rewrite(
@@ -163,26 +152,26 @@ class WriteTasks:
             self.rules,
             folder=self.folder,
             name=f"{name}.parquet",
-            settings=storage,
+            storage=storage,
         )
         written = [done.written] if done.written is not None else []
         if done.moved is not None:
             written += self._write(done.moved, None, f"{name}-moved")
-        return PackDone(tuple(written), 0, done.updated, done.deleted)
+        return Merged(tuple(written), done.counts)
 
-    def _insert(self, number: int) -> PackDone:
+    def _insert(self, number: int) -> Merged:
         positions = self.inserts[number]
         written = self._write(_rows(self.source), positions, f"inserted-{number:05d}-{uuid.uuid4().hex}")
-        return PackDone(tuple(written), len(positions))
+        return Merged(tuple(written), MergeCounts(inserted=len(positions)))
 
-    def _write(self, rows: pa.Table, positions: pa.Array | None, name: str) -> list[Written]:
+    def _write(self, rows: pa.Table, positions: pa.Array | None, name: str) -> list[WrittenFile]:
         return write_rows(
             rows,
             positions,
             self.rules,
             folder=self.folder,
             name=name,
-            settings=self.source.storage,
+            storage=self.source.storage,
             codec=self.codec,
         )
 
@@ -195,7 +184,3 @@ def failed(error: Exception) -> DatasetMergeError:
         remedy="The target is as it was.",
         operation="merge",
     )
-
-
-def frozen_settings(settings: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
-    return tuple(sorted(settings.items()))

@@ -10,7 +10,8 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from lakebed.kernels.files import filesystem
-from lakebed.kernels.job import Output, Place
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import Bounds, Staging, WrittenFile
 
 # A row group is what a task holds in memory: up to a million narrow rows, or some ninety thousand of 250 columns.
 ROW_GROUP_BYTES = 96 << 20
@@ -27,10 +28,13 @@ _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 class ParquetOutput:
-    """Collects tables and writes them below one partition of the place. Nothing exists until `close` returns it."""
+    """Collects tables and writes them below one partition of the staging. Nothing exists until `close` returns it."""
 
-    def __init__(self, place: Place, *, name: str, partition: Mapping[str, str | None]) -> None:
-        self._place = place
+    def __init__(
+        self, staging: Staging, storage: StorageSettings, *, name: str, partition: Mapping[str, str | None]
+    ) -> None:
+        self._staging = staging
+        self._storage = storage
         self._name = name
         self._partition = partition
         self._subfolder = "".join(
@@ -43,10 +47,10 @@ class ParquetOutput:
         self._pending_bytes = 0
         self._pending_rows = 0
         self._open: _OpenFile | None = None
-        self._outputs: list[Output] = []
+        self._files: list[WrittenFile] = []
 
     def write(self, rows: pa.Table) -> None:
-        """Takes rows of the place's schema."""
+        """Takes rows of the staging's schema."""
         if rows.num_rows == 0:
             return
         self._pending.append(rows)
@@ -55,11 +59,11 @@ class ParquetOutput:
         if self._pending_bytes >= ROW_GROUP_BYTES or self._pending_rows >= ROW_GROUP_ROWS:
             self._write_row_group()
 
-    def close(self) -> tuple[Output, ...]:
+    def close(self) -> tuple[WrittenFile, ...]:
         """Writes what is left and returns every file; no rows, no file."""
         self._write_row_group()
         self._finish_file()
-        return tuple(self._outputs)
+        return tuple(self._files)
 
     def discard(self) -> None:
         """Closes a half-written file; the sweep of the staging folder removes it."""
@@ -75,41 +79,41 @@ class ParquetOutput:
         self._pending.clear()
         self._pending_bytes = self._pending_rows = 0
         if self._open is None:
-            path = f"{self._subfolder}part-{self._name}-{len(self._outputs):03d}-{self._attempt}.parquet"
-            self._open = _OpenFile(self._place, path, table)
+            path = f"{self._subfolder}part-{self._name}-{len(self._files):03d}-{self._attempt}.parquet"
+            self._open = _OpenFile(self._staging, self._storage, path, table)
         self._open.writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
         if self._open.sink.tell() >= FILE_BYTES:
             self._finish_file()
 
     def _finish_file(self) -> None:
         if self._open is not None:
-            self._outputs.append(self._open.close(self._partition))
+            self._files.append(self._open.close(self._partition))
             self._open = None
 
 
 class _OpenFile:
-    def __init__(self, place: Place, path: str, first: pa.Table) -> None:
+    def __init__(self, staging: Staging, storage: StorageSettings, path: str, first: pa.Table) -> None:
         self.path = path
-        opened, full_path = filesystem(f"{place.folder.rstrip('/')}/{path}", place.storage)
+        opened, full_path = filesystem(f"{staging.folder.rstrip('/')}/{path}", storage)
         if isinstance(opened, pafs.LocalFileSystem):
             opened.create_dir(full_path.rpartition("/")[0], recursive=True)
         self.sink = opened.open_output_stream(full_path)
         self.metadata: list[pq.FileMetaData] = []
         self.writer = pq.ParquetWriter(
             self.sink,
-            place.schema,
+            staging.schema,
             compression=COMPRESSION,
             use_dictionary=repeating_columns(first),
             store_decimal_as_integer=True,
             metadata_collector=self.metadata,
         )
 
-    def close(self, partition: Mapping[str, str | None]) -> Output:
+    def close(self, partition: Mapping[str, str | None]) -> WrittenFile:
         self.writer.close()
         size_bytes = self.sink.tell()
         self.sink.close()
         (metadata,) = self.metadata
-        return Output(self.path, metadata.num_rows, size_bytes, dict(partition), column_bounds(metadata))
+        return WrittenFile(self.path, metadata.num_rows, size_bytes, dict(partition), column_bounds(metadata))
 
 
 def repeating_columns(first: pa.Table | pa.RecordBatch) -> list[str]:
@@ -139,9 +143,9 @@ def _leaves(path: str, kind: pa.DataType) -> list[str]:
     return [leaf for name, type_ in inner.items() for leaf in _leaves(f"{path}.{name}", type_)]
 
 
-def column_bounds(metadata: pq.FileMetaData) -> dict[str, tuple[object, object, int | None]]:
+def column_bounds(metadata: pq.FileMetaData) -> dict[str, Bounds]:
     """Minimum, maximum and NULLs of each flat column, from the statistics of its row groups."""
-    found: dict[str, tuple[object, object, int | None]] = {}
+    found: dict[str, Bounds] = {}
     for position in range(metadata.num_columns):
         described = metadata.schema.column(position)
         if "." in described.path and described.path != described.name:
@@ -155,7 +159,7 @@ def column_bounds(metadata: pq.FileMetaData) -> dict[str, tuple[object, object, 
         if all(one.has_min_max for one in valued):
             lows = [one.min for one in valued]
             highs = [one.max for one in valued]
-            found[described.path] = (min(lows, default=None), max(highs, default=None), total)
+            found[described.path] = Bounds(min(lows, default=None), max(highs, default=None), total)
         else:
-            found[described.path] = (None, None, total)
+            found[described.path] = Bounds(None, None, total)
     return found

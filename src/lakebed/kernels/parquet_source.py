@@ -11,8 +11,9 @@ from lakebed.errors import SourceError
 from lakebed.kernels.csv import Batch, RejectedRows
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.header import match_header
-from lakebed.kernels.job import Input, Rejected
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import Parsed, checked, exact_type, holds, is_text, parse, typed
+from lakebed.model import RejectedValue, SourceFile
 
 BATCH_ROWS = 1 << 15
 
@@ -26,8 +27,8 @@ class ParquetRead:
 
 
 def read_parquet(
-    source: Input,
-    storage: Mapping[str, object],
+    source: SourceFile,
+    storage: StorageSettings,
     columns: Sequence[tuple[str, str]],
     types: Mapping[str, pa.DataType],
 ) -> ParquetRead:
@@ -44,7 +45,7 @@ def read_parquet(
 
 
 def _batches(
-    file: pq.ParquetFile, source: Input, names: Sequence[str], types: Mapping[str, pa.DataType]
+    file: pq.ParquetFile, source: SourceFile, names: Sequence[str], types: Mapping[str, pa.DataType]
 ) -> Iterator[Batch]:
     first = 0
     originals = file.schema_arrow.names
@@ -58,22 +59,28 @@ def _batches(
             ) from error
         if batch is None:
             return
-        yield _typed(pa.Table.from_batches([batch]), first, originals, names, types)
+        yield _typed(pa.Table.from_batches([batch]), source.key, first, originals, names, types)
         first += batch.num_rows
 
 
 def _typed(
-    read: pa.Table, first: int, originals: Sequence[str], names: Sequence[str], types: Mapping[str, pa.DataType]
+    read: pa.Table,
+    file: str,
+    first: int,
+    originals: Sequence[str],
+    names: Sequence[str],
+    types: Mapping[str, pa.DataType],
 ) -> Batch:
     values: list[pa.ChunkedArray] = []
-    bad: dict[int, Rejected] = {}
+    bad: dict[int, RejectedValue] = {}
     for position, name in enumerate(names):
         column = read.column(position)
         found, faults = checked(_cast(column, exact_type(types[name])), types[name])
         values.append(found)
         for row, expected in faults.items():
             # A Parquet file has no lines: its rows are counted from 1.
-            bad.setdefault(row, Rejected(first + row + 1, originals[position], str(column[row].as_py()), expected))
+            value = str(column[row].as_py())
+            bad.setdefault(row, RejectedValue(file, first + row + 1, originals[position], value, expected))
     rows = pa.table(values, names=list(names))
     if not bad:
         return Batch(rows, None)

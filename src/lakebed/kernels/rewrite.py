@@ -1,7 +1,6 @@
 """Existing data files in, new ones in the table's present schema out, without the rows of one slice."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
@@ -10,30 +9,25 @@ import pyarrow.parquet as pq
 
 from lakebed.errors import SchemaIncompatible
 from lakebed.kernels.files import filesystem
-from lakebed.kernels.job import Output, Place
 from lakebed.kernels.parquet import ParquetOutput
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import holds
+from lakebed.model import DataFile, Staging, WrittenFile
 
 _BATCH_ROWS = 1 << 15
 
 
-@dataclass(frozen=True)
-class Existing:
-    """A data file as it stands; values of its path that are not in its columns are in `partition`."""
-
-    uri: str
-    partition: Mapping[str, str | None]
-
-
-def rewrite(place: Place, existing: Existing, name: str, without: Mapping[str, str] | None) -> tuple[Output, ...]:
+def rewrite(
+    staging: Staging, storage: StorageSettings, file: DataFile, name: str, without: Mapping[str, str] | None
+) -> tuple[WrittenFile, ...]:
     """The rows of the file, cast and padded to the schema, but for those that agree with all of `without`."""
-    opened, path = filesystem(existing.uri, place.storage)
-    output = ParquetOutput(place, name=name, partition=existing.partition)
+    opened, path = filesystem(file.uri, storage)
+    output = ParquetOutput(staging, storage, name=name, partition=file.partition)
     try:
         with opened.open_input_file(path) as raw:
             for batch in pq.ParquetFile(raw).iter_batches(batch_size=_BATCH_ROWS, use_threads=False):
                 rows = pa.Table.from_batches([batch])
-                output.write(_shaped(_kept(rows, existing.partition, without), existing.partition, place.schema))
+                output.write(_shaped(_kept(rows, file.partition, without), file.partition, staging.schema))
         return output.close()
     except BaseException:
         output.discard()

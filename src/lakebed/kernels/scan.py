@@ -8,35 +8,28 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import ScanFile
 
 _FIELD_ID = b"PARQUET:field_id"
 _BATCH_ROWS = 1 << 15
 
 
 @dataclass(frozen=True)
-class ScanInput:
-    """A data file, values that stand in its path, and Iceberg's position deletes that apply to it."""
-
-    uri: str
-    constants: Mapping[str, str | None]
-    deletes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Scan:
     """Every file of a read; a task reads one. Called by `mapInArrow`."""
 
-    files: tuple[ScanInput, ...]
+    files: tuple[ScanFile, ...]
     schema: pa.Schema
     by_field_id: bool
-    storage: Mapping[str, object]
+    storage: StorageSettings
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from self.read(self.files[number])
 
-    def read(self, file: ScanInput) -> Iterator[pa.RecordBatch]:
+    def read(self, file: ScanFile) -> Iterator[pa.RecordBatch]:
         """The rows of one file."""
         deleted = self._deleted(file)
         opened, path = filesystem(file.uri, self.storage)
@@ -49,7 +42,7 @@ class Scan:
             for batch in parquet.iter_batches(_BATCH_ROWS, columns=names or parquet.schema_arrow.names[:1]):
                 rows, offset = _without(batch, offset, deleted), offset + batch.num_rows
                 if rows.num_rows:
-                    yield self._shaped(rows, found, file.constants)
+                    yield self._shaped(rows, found, file.partition)
 
     def _shaped(
         self, rows: pa.RecordBatch, found: Mapping[str, pa.Field | None], constants: Mapping[str, str | None]
@@ -65,7 +58,7 @@ class Scan:
                 columns.append(pa.nulls(rows.num_rows, field.type))
         return pa.RecordBatch.from_arrays(columns, names=self.schema.names)
 
-    def _deleted(self, file: ScanInput) -> pa.Array | None:
+    def _deleted(self, file: ScanFile) -> pa.Array | None:
         positions = []
         for uri in file.deletes:
             opened, path = filesystem(uri, self.storage)

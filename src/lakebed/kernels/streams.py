@@ -4,7 +4,7 @@ import gzip
 import io
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import IO, cast
 
@@ -13,7 +13,8 @@ import pyarrow.fs as pafs
 
 from lakebed.errors import NotFound, SourceError
 from lakebed.kernels.files import filesystem
-from lakebed.kernels.job import Input
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import SourceFile
 
 _DAMAGED: tuple[type[Exception], ...] = (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error)
 try:  # Several times as fast as zlib; a worker may lack it.
@@ -29,7 +30,7 @@ _READ_BYTES = 1 << 20
 _TRUNCATED = "Copy the file again: it ends too early or was damaged on the way."
 
 
-def open_streams(source: Input, storage: Mapping[str, object]) -> Generator[IO[bytes], None, None]:
+def open_streams(source: SourceFile, storage: StorageSettings) -> Generator[IO[bytes], None, None]:
     """The streams of a file, one after the other: one, but for a ZIP with several members."""
     opened, path = filesystem(source.uri, storage)
     with _open(opened, path, source) as raw:
@@ -48,7 +49,7 @@ def open_streams(source: Input, storage: Mapping[str, object]) -> Generator[IO[b
 
 
 @contextmanager
-def damage_named(source: Input) -> Iterator[None]:
+def corruption_as_source_error(source: SourceFile) -> Iterator[None]:
     """Turns what decompressors raise into a SourceError that names the file."""
     try:
         yield
@@ -58,7 +59,7 @@ def damage_named(source: Input) -> Iterator[None]:
         raise SourceError(f"{source.key}: not readable as {source.compression}: {error}", remedy=_TRUNCATED) from error
 
 
-def _open(opened: pafs.FileSystem, path: str, source: Input) -> IO[bytes]:
+def _open(opened: pafs.FileSystem, path: str, source: SourceFile) -> IO[bytes]:
     try:
         file: IO[bytes] = opened.open_input_file(path)
     except FileNotFoundError as error:

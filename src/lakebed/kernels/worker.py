@@ -8,10 +8,11 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from lakebed.errors import LakebedError, UnplannedColumns
-from lakebed.kernels.convert import convert
+from lakebed.kernels.convert import Conversion, convert
 from lakebed.kernels.files import filesystem
-from lakebed.kernels.job import Conversion, Facts, Input, Output, Place
-from lakebed.kernels.rewrite import Existing, rewrite
+from lakebed.kernels.rewrite import rewrite
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import Converted, DataFile, SourceFile, Staging, WrittenFile
 
 PROGRESS_FOLDER = "_progress"
 _FAILED = "failed"
@@ -27,35 +28,36 @@ class ConvertTasks:
     """Every file of a conversion; a task converts one."""
 
     conversion: Conversion
-    files: tuple[Input, ...]
+    files: tuple[SourceFile, ...]
     run: str
 
-    def __call__(self, number: int) -> Facts | LakebedError | Skipped:
-        notes = Notes(self.conversion.place, self.run)
+    def __call__(self, number: int) -> Converted | LakebedError | Skipped:
+        notes = Notes(self.conversion.staging.folder, self.conversion.storage, self.run)
         if notes.failed():
             return Skipped()
         try:
-            facts = convert(self.conversion, self.files[number], f"{number:05d}")
+            converted = convert(self.conversion, self.files[number], f"{number:05d}")
         except UnplannedColumns as error:
             return error  # The others go on: one new plan should know the new columns of all files.
         except LakebedError as error:
             notes.fail()
             return error
-        notes.done(number, facts.rows)
-        return facts
+        notes.done(number, converted.source.rows)
+        return converted
 
 
 @dataclass(frozen=True)
 class RewriteTasks:
     """Every file of a rewrite; a task rewrites one."""
 
-    place: Place
-    files: tuple[Existing, ...]
+    staging: Staging
+    storage: StorageSettings
+    files: tuple[DataFile, ...]
     without: dict[str, str] | None
 
-    def __call__(self, number: int) -> tuple[Output, ...] | LakebedError:
+    def __call__(self, number: int) -> tuple[WrittenFile, ...] | LakebedError:
         try:
-            return rewrite(self.place, self.files[number], f"{number:05d}", self.without)
+            return rewrite(self.staging, self.storage, self.files[number], f"{number:05d}", self.without)
         except LakebedError as error:
             return error
 
@@ -73,9 +75,9 @@ def run(tasks: Callable[[int], object], batches: Iterator[pa.RecordBatch]) -> It
 class Notes:
     """Empty files beside the output, whose names tell the driver how far the tasks are. The sweep removes them."""
 
-    def __init__(self, place: Place, run: str) -> None:
-        folder = f"{place.folder.rstrip('/')}/{PROGRESS_FOLDER}/{run}"
-        self._filesystem, self._folder = filesystem(folder, place.storage)
+    def __init__(self, staging_folder: str, storage: StorageSettings, run: str) -> None:
+        folder = f"{staging_folder.rstrip('/')}/{PROGRESS_FOLDER}/{run}"
+        self._filesystem, self._folder = filesystem(folder, storage)
 
     def done(self, number: int, rows: int) -> None:
         self._put(f"{number}-{rows}")

@@ -150,7 +150,7 @@ def from_iceberg(place: str, *, workdir: str | None = None) -> list[SchemaTable]
     catalog_settings = CatalogSettings.for_workdir(
         settings.workdir_path,
         properties=settings.catalog.get(DEFAULT_CATALOG),
-        storage=settings.storage.settings(),
+        storage=settings.storage,
     )
     parts = tuple(place.split("."))
     loaded = []

@@ -99,11 +99,22 @@ def ambiguous_case(spec: MergeSpec, *, side: str, names: Sequence[str]) -> Datas
 
 def concurrent(spec: MergeSpec, *, target: str, attempts: int) -> DatasetMergeError:
     return DatasetMergeError(
-        f"{target} was changed by somebody else during each of {attempts} attempts",
+        f"{target} was changed by another writer during each of {attempts} attempts",
         kind="CONCURRENT_MODIFICATION",
         remedy="Run the merge again: it plans on the table as it then is.",
         strategy=spec.strategy,
         key_columns=spec.keys,
+    )
+
+
+def engine_failed(spec: MergeSpec, message: str, *, remedy: str = "The target is as it was.") -> DatasetMergeError:
+    return DatasetMergeError(
+        message,
+        kind="ENGINE_FAILED",
+        remedy=remedy,
+        strategy=spec.strategy,
+        key_columns=spec.keys,
+        operation="merge",
     )
 
 

@@ -8,15 +8,6 @@ from lakebed.merge_core.spec import MergeStrategy
 
 
 @dataclass(frozen=True, slots=True)
-class MergeCounts:
-    """Rows that an engine inserted, updated and deleted: counted, never estimated."""
-
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class MergeResult:
     """What a merge did. Always `total = before + inserted - deleted`, which is what lies on disk.
 

@@ -104,6 +104,15 @@ class MergeSpec:
         return replace(self, keys=tuple(keys), dedup_order_by=tuple(dedup_order_by))
 
 
+def require_flag(use_merge: object) -> bool | None:
+    """True, False or None; anything else is an error, 1 and 0 too."""
+    if use_merge is None or isinstance(use_merge, bool):
+        return use_merge
+    raise InvalidMergeArgument(
+        f"Invalid use_merge value: {use_merge}\nMust be True, False, or None for auto-detect", kind="INVALID_STRATEGY"
+    )
+
+
 def normalize_keys(key_columns: Sequence[str] | str) -> list[str]:
     """The key columns as a list: one name or several, none of them blank or twice."""
     names: list[object] = [key_columns] if isinstance(key_columns, str) else list(key_columns or ())

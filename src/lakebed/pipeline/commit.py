@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from lakebed.engines.protocols.load import Converted, ConvertJob, Engine
+from lakebed.engines.protocols.load import ConvertJob, Engine
 from lakebed.errors import Changed, ConcurrentModification, SourceError, UnplannedColumns
 from lakebed.kernels.convert import quarantine_schema
 from lakebed.model import (
     DELIVERY,
     PERIOD,
     RESERVED_COLUMNS,
+    Converted,
     DataFile,
     Delivery,
     Slice,

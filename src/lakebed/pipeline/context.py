@@ -66,7 +66,7 @@ class RunContext:
 
     @property
     def engine(self) -> Engine:
-        from lakebed.engines.spark.engine import SparkEngine
+        from lakebed.engines.spark.load import SparkEngine
 
         return SparkEngine(self.session.spark, self.storage.settings)
 

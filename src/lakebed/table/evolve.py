@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebed.config import load_settings
-from lakebed.engines.arrow.engine import ArrowEngine
+from lakebed.engines.registry import local_engine
 from lakebed.errors import ConcurrentModification, ConfigError, SchemaError
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.duckdb import from_duckdb
@@ -88,7 +88,7 @@ def _commit(target: Target, state: TableState, plan: EvolutionPlan) -> str:
     try:
         # Plain Parquet has no place but its files for a type: those with the narrower one are rewritten.
         narrow = target.files_to_widen(state, plan)
-        rewritten = ArrowEngine(load_settings().storage.settings()).rewrite(narrow, staging) if narrow else ()
+        rewritten = local_engine(load_settings().storage).rewrite(narrow, staging) if narrow else ()
         return target.commit(state, staging, Change(plan, rewritten, narrow)).version
     except BaseException:
         target.abandon(staging)

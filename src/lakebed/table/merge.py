@@ -2,14 +2,14 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Literal, TypeAlias
 
 from lakebed.config import Settings, load_settings
-from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeEngine, MergeJob, MergeSource
+from lakebed.engines.protocols.engine import MergeContext
+from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeEngine, MergeJob, MergeSource, Source
+from lakebed.engines.registry import choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
     DatasetMergeError,
@@ -21,7 +21,7 @@ from lakebed.merge_core import refusals
 from lakebed.merge_core.plan import MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
 from lakebed.merge_core.result import MergeResult, check_balance
-from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.spec import MergeSpec, require_flag
 from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
@@ -33,18 +33,12 @@ from lakebed.targets.shared.footers import with_bounds
 
 log = logging.getLogger(__name__)
 
-EngineName: TypeAlias = Literal["spark", "duckdb", "arrow"]
-ENGINES: dict[str, str] = {
-    "spark": "lakebed.engines.spark.merge:SparkMerge",
-    "duckdb": "lakebed.engines.duckdb.merge:DuckDBMerge",
-    "arrow": "lakebed.engines.arrow.merge:ArrowMerge",
-}
-# How often a merge plans anew when somebody else commits in between.
+# How often a merge plans again when another writer commits in between.
 ATTEMPTS = 5
 
 
 def merge(
-    source: object,
+    source: Source,
     target: str | os.PathLike[str] | Target,
     *,
     keys: Sequence[str] | str,
@@ -73,10 +67,10 @@ def merge(
         partition_columns=partition_columns,
     )
     settings = load_settings({"workdir": os.fspath(workdir)} if workdir is not None else None)
-    storage = storage or Storage(settings.storage.settings())
-    chosen = choose_engine(engine, source, use_merge)
+    storage = storage or Storage(settings.storage)
+    chosen = _engine(engine, source, MergeContext(settings, use_merge=require_flag(use_merge)))
     table = _open(target, settings, storage)
-    with chosen.open(source, storage.settings.to_dict()) as rows:
+    with chosen.open(source, storage.settings.resolved()) as rows:
         run = _Run(spec, rows, table, storage, dry_run=dry_run)
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -90,35 +84,11 @@ def merge(
     raise AssertionError("unreachable")
 
 
-def choose_engine(engine: str | MergeEngine | None, source: object, use_merge: bool | None) -> MergeEngine:
-    """The engine of this name; without one, Spark for a Spark DataFrame and DuckDB for everything else."""
-    if use_merge not in (True, False, None):
-        raise InvalidMergeArgument(
-            f"Invalid use_merge value: {use_merge}\nMust be True, False, or None for auto-detect",
-            kind="INVALID_STRATEGY",
-        )
+def _engine(engine: str | MergeEngine | None, source: Source, context: MergeContext) -> MergeEngine:
+    """The engine itself, where the caller brings one, or that of the name."""
     if engine is not None and not isinstance(engine, str):
         return engine
-    name = engine or ("spark" if _is_spark(source) else "duckdb")
-    if name not in ENGINES:
-        raise InvalidMergeArgument(
-            f"there is no engine {name!r}", kind="INVALID_STRATEGY", remedy=f"Engines: {', '.join(ENGINES)}."
-        )
-    if name != "spark" and _is_spark(source):
-        raise InvalidMergeArgument(
-            f"the engine {name} cannot read a Spark DataFrame",
-            kind="INVALID_STRATEGY",
-            remedy="Use engine='spark', or give a pyarrow Table or a path.",
-        )
-    if use_merge is not None and name != "duckdb":
-        raise InvalidMergeArgument(
-            f"use_merge has no meaning for the engine {name}",
-            kind="INVALID_STRATEGY",
-            remedy="It chooses between two implementations of the DuckDB engine; leave it out.",
-        )
-    module, _, attribute = ENGINES[name].partition(":")
-    factory: Callable[..., MergeEngine] = getattr(import_module(module), attribute)
-    return factory(use_merge=use_merge) if name == "duckdb" else factory()
+    return choose_merge_engine(engine, source, context)
 
 
 @dataclass
@@ -320,7 +290,3 @@ def _open(target: str | os.PathLike[str] | Target, settings: Settings, storage: 
         return target
     address = Address.parse(os.fspath(target), bare_path=True)
     return open_target(address, workdir=settings.workdir_path, storage=storage, catalogs=settings.catalog)
-
-
-def _is_spark(source: object) -> bool:
-    return type(source).__module__.startswith("pyspark.sql")

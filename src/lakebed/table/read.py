@@ -10,12 +10,13 @@ import pyarrow.dataset as pads
 
 from lakebed.config import load_settings
 from lakebed.errors import NotFound
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import ScanFile
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.types import Schema
-from lakebed.storage import StorageSettings
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
-from lakebed.targets.scan import ScanFile, Scannable, ScanPlan
+from lakebed.targets.scan import Scannable, ScanPlan
 from lakebed.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def read(
     opened = open_table(target, workdir=workdir)
     if spark is None:
         return opened.read(columns)
-    return frame(spark, opened, load_settings().storage.settings(), columns=columns)
+    return frame(spark, opened, load_settings().storage, columns=columns)
 
 
 def open_table(target: TableLike, *, workdir: str | os.PathLike[str] | None = None) -> Target:
@@ -85,7 +86,7 @@ def frame(
         return spark.createDataFrame(table)
     from lakebed.engines.spark.scan import frame as planned_frame
 
-    return planned_frame(spark, _selected(_plan(target), columns), storage.to_dict())
+    return planned_frame(spark, _selected(_plan(target), columns), storage.resolved())
 
 
 def _plan(target: Target) -> ScanPlan:

@@ -1,21 +1,12 @@
 """A read as a plan: which files, in which schema, and what must be known to read them rightly."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from lakebed.model import ScanFile
 from lakebed.schema.types import Schema
-
-
-@dataclass(frozen=True, slots=True)
-class ScanFile:
-    """One data file, the partition that it belongs to, and the files in which others deleted rows of it."""
-
-    uri: str
-    partition: Mapping[str, str | None] = field(default_factory=dict)
-    deletes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

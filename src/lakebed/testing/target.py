@@ -21,12 +21,13 @@ import pytest
 
 from lakebed.errors import ColumnDropRefused, ConcurrentModification
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DELIVERY, PAYER, PERIOD, REPORT, DataFile, Slice, Staging, WrittenFile
 from lakebed.schema.arrow import from_arrow_schema, to_arrow
 from lakebed.schema.evolve import Policy, plan_evolution
 from lakebed.schema.types import Column, Integer, Schema, Text
 from lakebed.schema.types import Decimal as DecimalType
-from lakebed.storage import Storage, StorageSettings, join
+from lakebed.storage import Storage, join
 from lakebed.targets.base import Change, Commit, TableState, Target
 
 OpenTable: TypeAlias = Callable[[], Target]
@@ -69,7 +70,7 @@ class Loader:
 
     def __init__(self, target: Target, settings: StorageSettings, partition_by: Sequence[str]) -> None:
         self.target = target
-        self._settings = settings.to_dict()
+        self._settings = settings.resolved()
         self._partition_by = tuple(partition_by)
         self._numbers = itertools.count()
 

@@ -12,9 +12,9 @@ import pytest
 from tests.support import ROOT
 from tests.support.spark_cluster import Server
 
-from lakebed.engines.arrow.engine import ArrowEngine
+from lakebed.engines.arrow.load import ArrowEngine
 from lakebed.engines.protocols.load import ConvertJob, Engine, FileDone, OnBadValue
-from lakebed.engines.spark.engine import SparkEngine
+from lakebed.engines.spark.load import SparkEngine
 from lakebed.engines.spark.session import Session
 from lakebed.errors import BadValue, EngineError, SourceError, UnplannedColumns
 from lakebed.model import DataFile, Slice, SourceFile, Staging
@@ -172,7 +172,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from tests.engines.spark.test_load import HEADER, file, job
 from lakebed.config import load_settings
-from lakebed.engines.spark.engine import SparkEngine
+from lakebed.engines.spark.load import SparkEngine
 from lakebed.engines.spark.session import open_session
 from lakebed.errors import BadValue
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from tests.support.spark_cluster import Server, run_python
 
+from lakebed import kernels
 from lakebed.config import load_settings
 from lakebed.engines.spark import daemon
 from lakebed.engines.spark.daemon import without_copies
@@ -34,8 +35,9 @@ def probe(batches):
     import pyarrow as pa
     import lakebed
     from lakebed.kernels.files import filesystem
+    from lakebed.kernels.storage_settings import StorageSettings
     for batch in batches:
-        fs, path = filesystem(batch.column(1)[0].as_py(), {})
+        fs, path = filesystem(batch.column(1)[0].as_py(), StorageSettings())
         with fs.open_input_stream(path) as stream:
             text = stream.read().decode()
         found = {
@@ -199,8 +201,12 @@ def test_the_zip_is_the_same_every_time_and_holds_only_what_workers_need() -> No
 
     assert kernels_zip() == kernels_zip()
     names = zipfile.ZipFile(io.BytesIO(kernels_zip())).namelist()
-    assert {"lakebed/__init__.py", "lakebed/errors.py", "lakebed/kernels/__init__.py"} <= set(names)
-    assert all(name.startswith("lakebed/kernels/") or name.count("/") == 1 for name in names)
+    assert {"lakebed/__init__.py", "lakebed/errors.py", "lakebed/model.py"} == {
+        name for name in names if name.count("/") == 1
+    }
+    assert {name for name in names if name.count("/") != 1} == {
+        f"lakebed/kernels/{path.name}" for path in Path(kernels.__path__[0]).glob("*.py")
+    }
 
 
 @pytest.mark.parametrize(

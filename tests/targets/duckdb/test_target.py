@@ -9,11 +9,11 @@ import duckdb
 import pytest
 
 from lakebed.errors import ConcurrentModification, SchemaError, TargetError, TargetLocked
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import WrittenFile
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import plan_evolution
 from lakebed.schema.types import Column, Integer, Schema, Text
-from lakebed.storage import StorageSettings
 from lakebed.targets.base import Change
 from lakebed.targets.duckdb.target import DuckDBTarget
 from lakebed.testing.target import BASE, OCTOBER, Loader, contents, rows

@@ -10,7 +10,8 @@ import pytest
 from tests.support.steps import SteppedClock
 
 from lakebed.errors import TargetError, TargetLocked
-from lakebed.storage import Storage, StorageSettings
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.storage import Storage
 from lakebed.targets.parquet import lock
 from lakebed.targets.parquet.journal import Journal, Put, Record
 from lakebed.targets.parquet.lock import exclusive

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakebed.errors import AmbiguousColumnCase, SchemaError, SchemaIncompatible, TargetError
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import PERIOD, DataFile, Slice
 from lakebed.schema.evolve import plan_evolution
 from lakebed.schema.types import Column, Integer, Schema, Text
-from lakebed.storage import Storage, StorageSettings
+from lakebed.storage import Storage
 from lakebed.targets.base import Change
 from lakebed.targets.parquet import target as parquet
 from lakebed.targets.parquet.target import ParquetTarget

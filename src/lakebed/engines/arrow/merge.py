@@ -1,29 +1,13 @@
-"""Merges with PyArrow: keys are looked up in vectorised batches, and files rewritten in a thread for each core.
+"""Merges with PyArrow, in this process."""
 
-Memory is bounded by the batches in flight and the source's keys, not by the target.
-"""
-
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
-import pyarrow as pa
-
-from lakebed.engines.protocols.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
-from lakebed.engines.shared.checked import Checked, check, unmatched
+from lakebed.engines.protocols.engine import MergeContext
+from lakebed.engines.protocols.merge import MergeSource, Source
+from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.sources import opened
-from lakebed.engines.shared.write_behind import WriteBehind
-from lakebed.errors import DatasetMergeError
-from lakebed.kernels import merge as kernel
-from lakebed.merge_core.result import MergeCounts
-from lakebed.merge_core.spec import MergeSpec
-from lakebed.merge_core.validate import Unified
-from lakebed.model import DataFile, Staging, WrittenFile
-from lakebed.schema.arrow import to_arrow_schema
-
-THREADS = min(8, os.cpu_count() or 1)
+from lakebed.kernels.storage_settings import StorageSettings
 
 
 class ArrowMerge:
@@ -31,143 +15,11 @@ class ArrowMerge:
 
     name = "arrow"
 
+    @classmethod
+    def of(cls, context: MergeContext) -> "ArrowMerge":
+        return cls()
+
     @contextmanager
-    def open(self, source: object, settings: Mapping[str, object]) -> Iterator[MergeSource]:
-        with opened(source, settings) as table:
-            yield ArrowSource(table, settings)
-
-
-class ArrowSource:
-    """A source as an Arrow table, mapped from disk where the caller did not already hold it in memory."""
-
-    def __init__(self, table: pa.Table, settings: Mapping[str, object]) -> None:
-        self._table = table
-        self._settings = settings
-        self._checked: Checked | None = None
-        self._matched: dict[str, kernel.Matched] = {}
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self._table.schema
-
-    def check(self, unified: Unified) -> CheckedSource:
-        self._checked = check(self._table, unified)
-        return CheckedSource(self._checked.table.num_rows, self._checked.keys)
-
-    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
-        checked = self._known()
-        targets = [target_file(file, in_path) for file in files]
-        with failing(unified.spec):
-            found = dict(
-                zip(
-                    (file.uri for file in files),
-                    kernel.match(targets, checked.key_schema, checked.index, self._settings),
-                    strict=True,
-                )
-            )
-        nulls = {name: sum(one.nulls[place] for one in found.values()) for place, name in enumerate(unified.spec.keys)}
-        self._matched = {uri: one for uri, one in found.items() if len(one.rows)}
-        inserted = len(unmatched(checked.index.distinct, [one.positions for one in self._matched.values()]))
-        return Matches(
-            {uri: len(one.rows) for uri, one in self._matched.items()},
-            {name: count for name, count in nulls.items() if count},
-            checked.index.distinct - inserted,
-        )
-
-    def write(self, job: MergeJob) -> Merged:
-        checked, plan = self._known(), job.plan
-        rules = rules_of(job)
-        with failing(plan.spec), WriteBehind(job.staging.folder) as disk, ThreadPoolExecutor(THREADS) as pool:
-            codec = kernel.codec_of(plan.rewrite[0].uri if plan.rewrite else _any(plan.keep), self._settings)
-            write = partial(
-                kernel.write_rows, rules=rules, folder=job.staging.folder, settings=self._settings, codec=codec
-            )
-            positions = None
-            inserting = None
-            if plan.expected.inserted:
-                if not plan.spec.effects.delete_matched:
-                    positions = unmatched(checked.table.num_rows, [one.positions for one in self._matched.values()])
-                inserting = pool.submit(write, checked.table, positions, name="inserted")
-            written: list[WrittenFile] = []
-            moved: list[pa.Table] = []
-            updated = deleted = 0
-            for one in pool.map(lambda numbered: self._rewrite(job, rules, *numbered), enumerate(plan.packs)):
-                updated += one.updated
-                deleted += one.deleted
-                if one.moved is not None:
-                    moved.append(one.moved)
-                if one.written is not None:
-                    written.append(written_file(one.written))
-                    disk.add(written[-1])
-            if moved:
-                written += map(written_file, write(pa.concat_tables(moved), None, name="moved"))
-            arrived = inserting.result() if inserting is not None else []
-            written += map(written_file, arrived)
-        inserted = sum(one.rows for one in arrived)
-        return Merged(tuple(written), MergeCounts(inserted, updated, deleted + sum(file.rows for file in plan.drop)))
-
-    def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
-        rules = kernel.Rules(self._known().table.schema, self._known().table.schema)
-        written = kernel.write_rows(
-            self._known().table, None, rules, folder=staging.folder, name="source", settings=self._settings
-        )
-        return tuple(map(written_file, written))
-
-    def _rewrite(self, job: MergeJob, rules: kernel.Rules, number: int, pack: tuple[DataFile, ...]) -> kernel.Rewritten:
-        return kernel.rewrite(
-            [(target_file(file, job.in_path), self._matched.get(file.uri)) for file in pack],
-            self._known().table,
-            rules,
-            folder=job.staging.folder,
-            name=f"merged-{number:05d}.parquet",
-            settings=self._settings,
-        )
-
-    def _known(self) -> Checked:
-        assert self._checked is not None, "check comes before match and write"
-        return self._checked
-
-
-def rules_of(job: MergeJob) -> kernel.Rules:
-    """The plan as the kernel takes it."""
-    plan = job.plan
-    does = plan.spec.effects
-    padded = frozenset(source.column for source in plan.evolution.sources if source.incoming is None)
-    return kernel.Rules(
-        schema=pa.schema([field.with_nullable(True) for field in to_arrow_schema(plan.evolution.final)]),
-        physical=job.physical,
-        emptied=frozenset() if plan.spec.keeps_missing else padded,
-        update_matched=does.update_matched,
-        delete_matched=does.delete_matched,
-        delete_unmatched=does.delete_unmatched,
-        partition_by=job.staging.partition_by,
-    )
-
-
-def written_file(written: kernel.Written) -> WrittenFile:
-    """A new file as targets know it."""
-    return WrittenFile(written.path, written.rows, written.size_bytes, written.partition)
-
-
-def target_file(file: DataFile, in_path: Sequence[str]) -> kernel.TargetFile:
-    return kernel.TargetFile(file.uri, file.partition, tuple(in_path))
-
-
-@contextmanager
-def failing(spec: MergeSpec) -> Iterator[None]:
-    """Wraps Arrow's own errors, with what was being merged."""
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        raise DatasetMergeError(
-            f"PyArrow failed during the merge: {error}",
-            kind="ENGINE_FAILED",
-            remedy="The target is as it was.",
-            strategy=spec.strategy,
-            key_columns=spec.keys,
-            operation="merge",
-        ) from error
-
-
-def _any(files: Sequence[DataFile]) -> str | None:
-    return files[0].uri if files else None
+    def open(self, source: Source, storage: StorageSettings) -> Iterator[MergeSource]:
+        with opened(source, storage) as table:
+            yield ArrowSource(table, storage)

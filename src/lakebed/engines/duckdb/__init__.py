@@ -1,1 +1,1 @@
-"""The DuckDB engine."""
+"""DuckDB in this process, on the caller's connection or its own."""

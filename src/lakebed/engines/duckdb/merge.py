@@ -1,4 +1,4 @@
-"""Merges with DuckDB: a native MERGE decides each row, and affected files are written anew by streaming COPY.
+"""Merges with DuckDB: a native MERGE decides each row, and affected files are rewritten by streaming COPY.
 
 DuckDB can MERGE only into tables of its own, so the matched rows of the affected files (their keys, and where they lie)
 go into a scratch table; MERGE pairs them with source rows, and says for each whether it was updated or inserted. Then
@@ -7,27 +7,30 @@ same is done with UNION ALL and NOT EXISTS.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 import duckdb
 import pyarrow as pa
 
-from lakebed.engines.arrow.merge import ArrowSource
 from lakebed.engines.duckdb import sql
 from lakebed.engines.duckdb.session import Scratch, private_connection, reach_object_store
-from lakebed.engines.duckdb.version import choose_merge, require_flag
+from lakebed.engines.duckdb.version import choose_merge
 from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
-from lakebed.engines.protocols.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
+from lakebed.engines.protocols.engine import MergeContext
+from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeJob, MergeSource, Source
+from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.checked import check as check_table
+from lakebed.engines.shared.failures import engine_failures
 from lakebed.engines.shared.sources import opened
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError, UnsupportedType
 from lakebed.kernels.keys import counting
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
-from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.spec import MergeSpec, require_flag
 from lakebed.merge_core.validate import Unified
-from lakebed.model import DataFile, Staging, WrittenFile
+from lakebed.model import DataFile, Merged, Staging, WrittenFile
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import to_duckdb
 from lakebed.schema.types import DataType, Float, List, Map, Null, Struct, Time, Timestamp, fold
@@ -45,24 +48,26 @@ class DuckDBMerge:
         self._use_merge = require_flag(use_merge)
         self._connection = connection
 
+    @classmethod
+    def of(cls, context: MergeContext) -> "DuckDBMerge":
+        return cls(use_merge=context.use_merge)
+
     @contextmanager
-    def open(self, source: object, settings: Mapping[str, object]) -> Iterator[MergeSource]:
+    def open(self, source: Source, storage: StorageSettings) -> Iterator[MergeSource]:
         with ExitStack() as stack:
-            connection = self._connection or stack.enter_context(private_connection(settings))
-            table = stack.enter_context(opened(source, settings))
+            connection = self._connection or stack.enter_context(private_connection(storage))
+            table = stack.enter_context(opened(source, storage))
             scratch = stack.enter_context(Scratch(connection))
-            yield DuckDBSource(table, scratch, settings, self._use_merge)
+            yield DuckDBSource(table, scratch, storage, self._use_merge)
 
 
 class DuckDBSource:
     """A source that DuckDB merges."""
 
-    def __init__(
-        self, table: pa.Table, scratch: Scratch, settings: Mapping[str, object], use_merge: bool | None
-    ) -> None:
+    def __init__(self, table: pa.Table, scratch: Scratch, storage: StorageSettings, use_merge: bool | None) -> None:
         self._table = table
         self._scratch = scratch
-        self._settings = settings
+        self._storage = storage
         self._use_merge = use_merge
         self._ready: Ready | None = None
         self._arrow: ArrowSource | None = None
@@ -77,13 +82,13 @@ class DuckDBSource:
         native = choose_merge(self._scratch.connection, self._use_merge, unified.spec)
         if reason := _left_to_arrow(unified):
             log.info("%s: merging with Arrow", reason)
-            self._arrow = ArrowSource(self._table, self._settings)
+            self._arrow = ArrowSource(self._table, self._storage)
             return self._arrow.check(unified)
         self._arrow = None
         spec, scratch = unified.spec, self._scratch
         checked = check_table(self._table, unified)
         number = f"{sql.OWN} row"
-        with failing(spec):
+        with duckdb_failures(spec):
             # The rows stay where they are, in Arrow; DuckDB gets a view of them, and a table of their keys.
             rows = checked.table.append_column(number, counting(checked.table.num_rows))
             table = scratch.register("source", rows)
@@ -96,7 +101,7 @@ class DuckDBSource:
             return self._arrow.match(unified, files, in_path=in_path)
         ready = self._known()
         self._reach([file.uri for file in files])
-        with failing(unified.spec, files):
+        with duckdb_failures(unified.spec, files):
             keys = self._target_keys(ready, files, in_path)
             nulls = self._null_keys(ready, keys, files)
             if self._matched is not None:
@@ -111,16 +116,16 @@ class DuckDBSource:
         if self._arrow is not None:
             return self._arrow.write(job)
         self._reach([job.staging.folder])
-        with failing(job.plan.spec, job.plan.rewrite), WriteBehind(job.staging.folder) as disk:
+        with duckdb_failures(job.plan.spec, job.plan.rewrite), WriteBehind(job.staging.folder) as disk:
             matched = self._matched or self._no_matches()
-            return Writer(job, self._known(), matched, self._scratch, self._settings).write(disk)
+            return Writer(job, self._known(), matched, self._scratch, self._storage).write(disk)
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
         if self._arrow is not None:
             return self._arrow.write_source(staging)
         ready = self._known()
         self._reach([staging.folder])
-        with failing(ready.spec):
+        with duckdb_failures(ready.spec):
             written = copy(
                 self._scratch,
                 f"SELECT * EXCLUDE ({q(ready.number)}) FROM {q(ready.table)}",
@@ -129,7 +134,7 @@ class DuckDBSource:
                 ready.schema,
                 "zstd",
                 {},
-                self._settings,
+                self._storage,
             )
         return (written,) if written is not None else ()
 
@@ -191,7 +196,7 @@ class DuckDBSource:
 
     def _reach(self, uris: Sequence[str]) -> None:
         if not self._reaches_store and any(not is_local(uri) for uri in uris):
-            reach_object_store(self._scratch.connection, self._settings)
+            reach_object_store(self._scratch.connection, self._storage)
             self._reaches_store = True
 
     def _known(self) -> Ready:
@@ -200,31 +205,24 @@ class DuckDBSource:
 
 
 @contextmanager
-def failing(spec: MergeSpec, files: Sequence[DataFile] = ()) -> Iterator[None]:
-    """Wraps DuckDB's own errors, with what was being merged."""
+def duckdb_failures(spec: MergeSpec, files: Sequence[DataFile] = ()) -> Iterator[None]:
+    """DuckDB's own errors as ours, logged with what was being merged."""
     try:
-        yield
+        with engine_failures(spec, duckdb.Error, what="MERGE operation failed"):
+            yield
     except UnsupportedType as error:
         raise refusals.incompatible(
             spec, error.message, column=error.column, remedy="Use engine='arrow', which has this type."
         ) from error
-    except duckdb.Error as error:
+    except DatasetMergeError as error:
         log.error(
-            "MERGE operation failed: %s: %s (strategy %s, keys %s, files %s)",
-            type(error).__name__,
-            error,
+            "%s (strategy %s, keys %s, files %s)",
+            error.message,
             spec.strategy,
             ", ".join(spec.keys),
             ", ".join(file.uri for file in files[:5]),
         )
-        raise DatasetMergeError(
-            f"MERGE operation failed: {error}",
-            kind="ENGINE_FAILED",
-            remedy="The target is as it was.",
-            strategy=spec.strategy,
-            key_columns=spec.keys,
-            operation="merge",
-        ) from error
+        raise
 
 
 def _left_to_arrow(unified: Unified) -> str | None:

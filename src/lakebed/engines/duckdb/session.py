@@ -2,7 +2,7 @@
 
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from lakebed.engines.duckdb.extensions import load_extension
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.schema.duckdb import quote_identifier, quote_literal
 
 log = logging.getLogger("lakebed.engines.duckdb.merge")
@@ -40,7 +41,7 @@ class Scratch:
         return name
 
     @contextmanager
-    def passing_views(self) -> Iterator[None]:
+    def temporary_views(self) -> Iterator[None]:
         """Views registered in this context are gone when it ends, and so is the memory of what they show."""
         kept = len(self._views)
         try:
@@ -87,7 +88,7 @@ def _unregister_duckdb_table_safely(connection: duckdb.DuckDBPyConnection, name:
 
 
 @contextmanager
-def private_connection(settings: Mapping[str, object]) -> Iterator[duckdb.DuckDBPyConnection]:
+def private_connection(storage: StorageSettings) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection of our own that spills to a temporary folder rather than to where the user happens to be."""
     with tempfile.TemporaryDirectory(prefix="lakebed-duckdb-") as folder:
         connection = duckdb.connect(config={"temp_directory": folder})
@@ -97,20 +98,20 @@ def private_connection(settings: Mapping[str, object]) -> Iterator[duckdb.DuckDB
             connection.close()
 
 
-def reach_object_store(connection: duckdb.DuckDBPyConnection, settings: Mapping[str, object]) -> str:
+def reach_object_store(connection: duckdb.DuckDBPyConnection, storage: StorageSettings) -> str:
     """Lets the connection read and write s3:// addresses; returns the secret's name, to be dropped later."""
     load_extension(connection, "httpfs")
-    endpoint = str(settings.get("endpoint_url", ""))
+    endpoint = storage.endpoint_url or ""
     options = {
-        "KEY_ID": settings.get("access_key_id"),
-        "SECRET": settings.get("secret_access_key"),
-        "SESSION_TOKEN": settings.get("session_token"),
-        "REGION": settings.get("region"),
+        "KEY_ID": storage.access_key_id,
+        "SECRET": storage.secret_access_key,
+        "SESSION_TOKEN": storage.session_token,
+        "REGION": storage.region,
         "ENDPOINT": endpoint.partition("://")[2] or None,
         "USE_SSL": "false" if endpoint.startswith("http://") else None,
         "URL_STYLE": "path" if endpoint else None,
     }
-    given = ", ".join(f"{name} {quote_literal(str(value))}" for name, value in options.items() if value is not None)
+    given = ", ".join(f"{name} {quote_literal(value)}" for name, value in options.items() if value is not None)
     name = f"lakebed_{uuid4().hex}"
     connection.execute(f"CREATE TEMPORARY SECRET {name} (TYPE s3{', ' + given if given else ''})")
     return name

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import duckdb
 
-from lakebed.errors import DatasetMergeError, InvalidMergeArgument
+from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.spec import MergeSpec
 
 log = logging.getLogger("lakebed.engines.duckdb.merge")
@@ -61,15 +61,6 @@ def parse_version(text: str) -> Version:
 
 def supports_merge(version: Version) -> bool:
     return version >= MERGE_SINCE
-
-
-def require_flag(use_merge: object) -> bool | None:
-    """True, False or None; anything else is an error, 1 and 0 too."""
-    if use_merge is None or isinstance(use_merge, bool):
-        return use_merge
-    raise InvalidMergeArgument(
-        f"Invalid use_merge value: {use_merge}\nMust be True, False, or None for auto-detect", kind="INVALID_STRATEGY"
-    )
 
 
 def choose_merge(connection: Connection, use_merge: bool | None, spec: MergeSpec) -> bool:

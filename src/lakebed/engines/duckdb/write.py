@@ -10,15 +10,15 @@ import pyarrow.parquet as pq
 
 from lakebed.engines.duckdb import sql
 from lakebed.engines.duckdb.session import Scratch
-from lakebed.engines.protocols.merge import Merged, MergeJob
+from lakebed.engines.protocols.merge import MergeJob
+from lakebed.engines.shared.rules import codec_for
 from lakebed.engines.shared.write_behind import WriteBehind
-from lakebed.errors import DatasetMergeError
 from lakebed.kernels.files import filesystem
-from lakebed.kernels.merge import codec_of
-from lakebed.merge_core.result import MergeCounts
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.merge_core import refusals
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
-from lakebed.model import DataFile, Staging, WrittenFile
+from lakebed.model import DataFile, MergeCounts, Merged, Staging, WrittenFile
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.types import Schema, fold
 from lakebed.storage import is_local, join, local_path
@@ -64,17 +64,17 @@ class Writer:
     ready: Ready
     matched: str
     scratch: Scratch
-    settings: Mapping[str, object]
+    storage: StorageSettings
 
     def write(self, disk: WriteBehind) -> Merged:
         plan, ready = self.job.plan, self.ready
         actions = self._pair()
-        codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self.settings)
+        codec = codec_for(plan, self.storage)
         written: list[WrittenFile] = []
         deleted = sum(file.rows for file in plan.drop)
         moved: list[str] = []
         for number, pack in enumerate(plan.packs):
-            with self.scratch.passing_views():
+            with self.scratch.temporary_views():
                 done, leaving = self._rewrite(pack, f"merged-{number:05d}.parquet", codec)
             left = 0
             if done is not None:
@@ -93,11 +93,8 @@ class Writer:
             inserted = sum(file.rows for file in arrived)
             written += arrived
         if ready.native and inserted != actions["INSERT"] and not ready.spec.effects.delete_matched:
-            raise DatasetMergeError(
-                f"MERGE operation failed: it inserted {actions['INSERT']} rows and {inserted} were written",
-                kind="ENGINE_FAILED",
-                strategy=ready.spec.strategy,
-                key_columns=ready.spec.keys,
+            raise refusals.engine_failed(
+                ready.spec, f"MERGE operation failed: it inserted {actions['INSERT']} rows and {inserted} were written"
             )
         return Merged(tuple(written), MergeCounts(inserted, actions["UPDATE"], deleted))
 
@@ -109,7 +106,7 @@ class Writer:
         if leaving is not None:
             query = f"SELECT * FROM ({query}) WHERE {self._belongs(pack[0])}"
         partition, physical = pack[0].partition, self.job.physical
-        done = copy(self.scratch, query, self.job.staging, name, physical, codec, partition, self.settings)
+        done = copy(self.scratch, query, self.job.staging, name, physical, codec, partition, self.storage)
         return done, leaving
 
     def _pair(self) -> Counter[str]:
@@ -131,7 +128,7 @@ class Writer:
         """The rows of the pack's files in the table's schema; files of equal columns are read together."""
         by_columns: dict[tuple[str, ...], list[str]] = {}
         for file in pack:
-            files, path = filesystem(file.uri, self.settings)
+            files, path = filesystem(file.uri, self.storage)
             names = tuple(pq.read_schema(path, filesystem=files).names)
             by_columns.setdefault(names, []).append(file.uri)
         constants = {name: folded(pack[0].partition).get(fold(name)) for name in self.job.in_path}
@@ -225,7 +222,7 @@ class Writer:
         by = self.job.staging.partition_by
         if not by:
             done = copy(
-                self.scratch, query, self.job.staging, f"{name}.parquet", self.job.physical, codec, {}, self.settings
+                self.scratch, query, self.job.staging, f"{name}.parquet", self.job.physical, codec, {}, self.storage
             )
             return [done] if done is not None else []
         table = self.scratch.table("arriving", query)
@@ -247,7 +244,7 @@ class Writer:
                 self.job.physical,
                 codec,
                 partition,
-                self.settings,
+                self.storage,
             )
             written += [done] if done is not None else []
         self.scratch.drop(table)
@@ -262,7 +259,7 @@ def copy(
     physical: pa.Schema,
     codec: str,
     partition: Mapping[str, str | None],
-    settings: Mapping[str, object],
+    storage: StorageSettings,
 ) -> WrittenFile | None:
     """Streams a query into a new file; None, and no file, where it has no rows."""
     uri = join(staging.folder, name)
@@ -274,7 +271,7 @@ def copy(
         local_path(uri).unlink()
     if not rows:
         return None
-    files, path = filesystem(uri, settings)
+    files, path = filesystem(uri, storage)
     return WrittenFile(name, rows, files.get_file_info(path).size, dict(partition))
 
 

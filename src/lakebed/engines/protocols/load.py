@@ -1,11 +1,10 @@
 """The protocol of the load: an engine turns source files into new immutable Parquet files and says what it wrote."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from lakebed.model import DataFile, Slice, SourceFile, Staging, Totals, WrittenFile
+from lakebed.model import Converted, DataFile, Slice, SourceFile, Staging, WrittenFile
 from lakebed.schema.types import Schema
 
 OnBadValue: TypeAlias = Literal["refuse", "quarantine"]
@@ -28,45 +27,6 @@ class ConvertJob:
     partition: Mapping[str, str]
     on_bad_value: OnBadValue = "refuse"
     currency_column: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Rounding:
-    """What a narrower decimal type cost one column: values changed, and the table's sum minus the source's."""
-
-    values: int
-    difference: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class RejectedValue:
-    """A value that did not parse, kept for the quarantine table with the row it stood in.
-
-    Rows of Parquet files are counted from 1; a row with too few or too many fields has an empty `column`.
-    """
-
-    file: str
-    line: int | None
-    column: str
-    value: str
-    expected: str
-
-
-@dataclass(frozen=True)
-class Converted:
-    """What a conversion wrote and what it found, measured on the source before anything was rounded.
-
-    `rejected` has the first values of each file that were kept out; all rows kept out are in `rejected_files`, as text.
-    `source` counts what went into the table, so the rows of the files are `source.rows + rejected_rows`.
-    """
-
-    files: tuple[WrittenFile, ...]
-    source: Totals
-    rounding: Mapping[str, Rounding] = field(default_factory=dict)
-    rejected: tuple[RejectedValue, ...] = ()
-    rejected_rows: int = 0
-    rejected_files: tuple[WrittenFile, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,29 @@ dropped. The orchestration (`lakebed.table.merge`) is the only caller.
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from os import PathLike
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
+import pyarrow.dataset as pads
 
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import MergePlan
-from lakebed.merge_core.result import MergeCounts
 from lakebed.merge_core.validate import Unified
-from lakebed.model import DataFile, Staging, WrittenFile
+from lakebed.model import DataFile, Merged, Staging, WrittenFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class ArrowStream(Protocol):
+    """Anything with the Arrow stream interface: Polars, pandas, DuckDB relations, record batch readers."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+# What a user merges; a path is a Parquet file or a folder of them.
+Source: TypeAlias = "pa.Table | pa.RecordBatch | pads.Dataset | ArrowStream | str | PathLike[str] | DataFrame"
 
 
 @dataclass(frozen=True)
@@ -53,14 +68,6 @@ class MergeJob:
         return pa.schema([field for field in self.staging.schema if field.name not in self.in_path])
 
 
-@dataclass(frozen=True)
-class Merged:
-    """What an engine wrote, and the rows it counted while writing."""
-
-    files: tuple[WrittenFile, ...]
-    counts: MergeCounts
-
-
 class MergeSource(Protocol):
     """A source as an engine holds it."""
 
@@ -90,6 +97,6 @@ class MergeEngine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def open(self, source: object, settings: Mapping[str, object]) -> AbstractContextManager[MergeSource]:
-        """The source, until the context ends. `settings` are the storage settings as kernels take them."""
+    def open(self, source: Source, storage: StorageSettings) -> AbstractContextManager[MergeSource]:
+        """The source, until the context ends. `storage` says how object stores are reached."""
         ...

@@ -1,25 +1,22 @@
-"""Between the engines and the kernels: jobs become plain values for workers, their facts become one result."""
+"""Between the engines and the kernels: jobs become what workers take, and what tasks return becomes one result."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
-from lakebed.engines.protocols.load import Converted, ConvertJob, RejectedValue, Rounding
+from lakebed.engines.protocols.load import ConvertJob
 from lakebed.errors import LakebedError, UnplannedColumns
-from lakebed.kernels.job import Conversion, Facts, Input, Output, Place
-from lakebed.kernels.rewrite import Existing
+from lakebed.kernels.convert import Conversion
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import EXACT
-from lakebed.model import Bounds, DataFile, SourceFile, Staging, Totals, WrittenFile
+from lakebed.model import Converted, DataFile, Rounding, SourceFile, Totals
 
 
-def place_of(staging: Staging, storage: Mapping[str, object]) -> Place:
-    """Where and in what schema kernels write."""
-    return Place(staging.folder, staging.schema, dict(storage))
-
-
-def conversion_of(job: ConvertJob, storage: Mapping[str, object]) -> Conversion:
+def conversion_of(job: ConvertJob, storage: StorageSettings) -> Conversion:
     """The job as a worker needs it."""
     return Conversion(
-        place=place_of(job.staging, storage),
+        staging=job.staging,
+        storage=storage,
         columns=tuple(
             (column.name if column.original is None else column.original, column.name) for column in job.columns
         ),
@@ -30,22 +27,14 @@ def conversion_of(job: ConvertJob, storage: Mapping[str, object]) -> Conversion:
     )
 
 
-def input_of(file: SourceFile) -> Input:
-    return Input(file.uri, file.key, file.content, file.compression)
-
-
-def existing_of(file: DataFile) -> Existing:
-    return Existing(file.uri, dict(file.partition))
+def for_workers(file: DataFile) -> DataFile:
+    """The file without its bounds: kernels need none, and those of a catalog are objects that workers cannot load."""
+    return replace(file, partition=dict(file.partition), bounds={})
 
 
 def largest_first(files: Sequence[SourceFile | DataFile]) -> list[int]:
     """Positions in the order in which tasks should start: the longest must not be the last."""
     return sorted(range(len(files)), key=lambda position: (-files[position].size_bytes, position))
-
-
-def written(output: Output) -> WrittenFile:
-    bounds = {name: Bounds(low, high, nulls) for name, (low, high, nulls) in output.bounds.items()}
-    return WrittenFile(output.path, output.rows, output.size_bytes, dict(output.partition), bounds)
 
 
 def raise_first(results: Sequence[object]) -> None:
@@ -60,30 +49,26 @@ def raise_first(results: Sequence[object]) -> None:
         raise UnplannedColumns(file=unplanned[0].file, names=tuple(names))
 
 
-def converted(files: Sequence[SourceFile], facts: Sequence[Facts]) -> Converted:
-    """The facts of all files as one result."""
+def combine(parts: Sequence[Converted]) -> Converted:
+    """What was converted file by file, as one result."""
     sums: dict[str, Decimal] = {}
     by_currency: dict[str, dict[str, Decimal]] = {}
     rounding: dict[str, Rounding] = {}
-    for one in facts:
-        _add(sums, one.sums)
-        for code, totals in one.by_currency.items():
+    for part in parts:
+        _add(sums, part.source.sums)
+        for code, totals in part.source.by_currency.items():
             _add(by_currency.setdefault(code, {}), totals)
-        for name, (values, difference) in one.rounding.items():
+        for name, cost in part.rounding.items():
             before = rounding.get(name, Rounding(0, Decimal(0)))
-            rounding[name] = Rounding(before.values + values, EXACT.add(before.difference, difference))
+            rounding[name] = Rounding(before.values + cost.values, EXACT.add(before.difference, cost.difference))
     return Converted(
-        files=tuple(written(output) for one in facts for output in one.outputs),
-        source=Totals(sum(one.rows for one in facts), sums, by_currency),
+        files=tuple(file for part in parts for file in part.files),
+        source=Totals(sum(part.source.rows for part in parts), sums, by_currency),
         rounding=rounding,
-        rejected=tuple(
-            RejectedValue(file.key, bad.line, bad.column, bad.value, bad.expected)
-            for file, one in zip(files, facts, strict=True)
-            for bad in one.rejected
-        ),
-        rejected_rows=sum(one.rejected_rows for one in facts),
-        rejected_files=tuple(written(output) for one in facts for output in one.rejected_outputs),
-        warnings=tuple(warning for one in facts for warning in one.warnings),
+        rejected=tuple(value for part in parts for value in part.rejected),
+        rejected_rows=sum(part.rejected_rows for part in parts),
+        rejected_files=tuple(file for part in parts for file in part.rejected_files),
+        warnings=tuple(warning for part in parts for warning in part.warnings),
     )
 
 

@@ -1,38 +1,42 @@
 """Opens what a user gives to a merge, so that it can be read more than once without being held in memory."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Protocol, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.fs as pafs
 
+from lakebed.engines.protocols.merge import ArrowStream, Source
 from lakebed.errors import InvalidMergeArgument, NotFound
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import absolute
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 BATCH_ROWS = 131_072
 
 
-class ArrowStream(Protocol):
-    """Anything that speaks the Arrow stream interface: Polars, pandas, DuckDB relations, record batch readers."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+def is_dataframe(source: object) -> "TypeGuard[DataFrame]":
+    """A DataFrame of classic Spark or of Spark Connect; asking does not import pyspark."""
+    return type(source).__module__.startswith("pyspark.sql") and type(source).__name__ == "DataFrame"
 
 
 @contextmanager
-def opened(source: object, settings: Mapping[str, object]) -> Iterator[pa.Table]:
+def opened(source: Source, storage: StorageSettings) -> Iterator[pa.Table]:
     """The source as a table: the caller's own, or one that lies in a temporary file and is mapped, not loaded."""
     if isinstance(source, pa.Table):
         yield source
     elif isinstance(source, pa.RecordBatch):
         yield pa.Table.from_batches([source])
     elif isinstance(source, str | PathLike):
-        dataset = path_dataset(fspath(source), settings)
+        dataset = path_dataset(fspath(source), storage)
         with _spooled(dataset.scanner(batch_size=BATCH_ROWS).to_reader()) as table:
             yield table
     elif isinstance(source, pads.Dataset):
@@ -49,10 +53,10 @@ def opened(source: object, settings: Mapping[str, object]) -> Iterator[pa.Table]
         )
 
 
-def path_dataset(path: str, settings: Mapping[str, object]) -> pads.Dataset:
+def path_dataset(path: str, storage: StorageSettings) -> pads.Dataset:
     """The Parquet file or folder at a path. Columns of all files count; Hive partitions are text."""
     uri = absolute(path.removeprefix("parquet:"))
-    files, inner = filesystem(uri, settings)
+    files, inner = filesystem(uri, storage)
     found = files.get_file_info(inner)
     if found.type == pafs.FileType.NotFound:
         raise NotFound(f"{path}: there is no source here", uri=uri)

@@ -1,9 +1,8 @@
 """Spark DataFrames as sources of a merge: their schema, their deduplication, and staging them as Parquet."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeGuard
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -13,7 +12,8 @@ from pyspark.sql.types import DataType, MapType, StructType
 
 from lakebed.engines.spark.tasks import reason
 from lakebed.errors import DatasetMergeError
-from lakebed.kernels.merge_tasks import PART_FACTS, StageRows, frozen_settings
+from lakebed.kernels.merge_tasks import PART_FACTS, StageRows
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.validate import Unified
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.spark import from_spark_json, quote_identifier
@@ -29,18 +29,13 @@ class Part:
     nulls: tuple[int, ...]
 
 
-def is_dataframe(source: object) -> TypeGuard[DataFrame]:
-    """A DataFrame of classic Spark or of Spark Connect."""
-    return type(source).__module__.startswith("pyspark.sql") and type(source).__name__ == "DataFrame"
-
-
 def schema_of(frame: DataFrame) -> pa.Schema:
     """The frame's columns; no job runs."""
     return to_arrow_schema(from_spark_json(frame.schema.json()))
 
 
 def staged_frame(
-    frame: DataFrame, unified: Unified, schema: pa.Schema, folder: str, settings: Mapping[str, object]
+    frame: DataFrame, unified: Unified, schema: pa.Schema, folder: str, storage: StorageSettings
 ) -> list[Part]:
     """Computes the frame once and writes it as Parquet parts in the table's names and types."""
     spec = unified.spec
@@ -52,7 +47,7 @@ def staged_frame(
     if spec.strategy == "deduplicate":
         keys, order = [own[key] for key in spec.keys], [own[name] for name in spec.dedup_order_by]
         rows = rows.transform(lambda given: _deduplicated(given, keys, order))
-    stage = StageRows(folder, schema, spec.keys, frozen_settings(settings))
+    stage = StageRows(folder, schema, spec.keys, storage)
     try:
         facts = rows.mapInArrow(stage.write, PART_FACTS).toArrow().to_pylist()
     except PySparkException as error:

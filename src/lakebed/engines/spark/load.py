@@ -5,68 +5,61 @@ DataFrame API only, so that classic Spark and Spark Connect both run it.
 
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from lakebed.engines.protocols.load import Converted, ConvertJob, FileDone, Progress
-from lakebed.engines.shared.results import (
-    conversion_of,
-    converted,
-    existing_of,
-    input_of,
-    largest_first,
-    place_of,
-    raise_first,
-    written,
-)
+from lakebed.engines.protocols.load import ConvertJob, FileDone, Progress
+from lakebed.engines.shared.results import combine, conversion_of, for_workers, largest_first, raise_first
 from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
-from lakebed.kernels.job import Facts
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
-from lakebed.model import DataFile, Slice, SourceFile, Staging, WrittenFile
+from lakebed.model import Converted, DataFile, Slice, SourceFile, Staging, WrittenFile
 
 _POLL_SECONDS = 0.5
 _File = TypeVar("_File", SourceFile, DataFile)
 
 
-def convert(
-    session: SparkSession, storage: Mapping[str, object], job: ConvertJob, progress: Progress | None = None
-) -> Converted:
-    """Converts every file of the job, the largest first, or raises what the first bad file raised."""
-    order = largest_first(job.files)
-    ordered = [job.files[position] for position in order]
-    conversion = conversion_of(job, storage)
-    tasks = ConvertTasks(conversion, tuple(input_of(file) for file in ordered), uuid.uuid4().hex)
-    watch = _Watch(Notes(conversion.place, tasks.run), ordered, progress)
-    with watch:
-        results = _in_order(run_tasks(session, tasks, len(ordered)), order)
-    raise_first(results)
-    facts = [result for result in results if isinstance(result, Facts)]
-    if len(facts) != len(ordered):
-        raise EngineError(f"Spark returned facts of {len(facts)} files instead of {len(ordered)}")
-    return converted(job.files, facts)
+class SparkEngine:
+    """Runs the load on a Spark session, classic or Connect. Whoever opened the session closes it."""
 
+    name = "spark"
 
-def rewrite(
-    session: SparkSession,
-    storage: Mapping[str, object],
-    files: Sequence[DataFile],
-    staging: Staging,
-    *,
-    without: Slice | None = None,
-) -> tuple[WrittenFile, ...]:
-    """The rows of these files in the staging's schema, leaving out the rows of a slice."""
-    order = largest_first(files)
-    tasks = RewriteTasks(
-        place_of(staging, storage),
-        tuple(existing_of(files[position]) for position in order),
-        without.values if without else None,
-    )
-    results = _in_order(run_tasks(session, tasks, len(order)), order)
-    raise_first(results)
-    return tuple(written(output) for outputs in results if isinstance(outputs, tuple) for output in outputs)
+    def __init__(self, session: SparkSession, storage: StorageSettings | None = None) -> None:
+        self._session = session
+        self._storage = (storage or StorageSettings()).resolved()
+
+    def convert(self, job: ConvertJob, progress: Progress | None = None) -> Converted:
+        """Converts every file of the job, the largest first, or raises what the first bad file raised."""
+        order = largest_first(job.files)
+        ordered = [job.files[position] for position in order]
+        conversion = conversion_of(job, self._storage)
+        tasks = ConvertTasks(conversion, tuple(ordered), uuid.uuid4().hex)
+        watch = _Watch(Notes(job.staging.folder, self._storage, tasks.run), ordered, progress)
+        with watch:
+            results = _in_order(run_tasks(self._session, tasks, len(ordered)), order)
+        raise_first(results)
+        parts = [result for result in results if isinstance(result, Converted)]
+        if len(parts) != len(ordered):
+            raise EngineError(f"Spark returned facts of {len(parts)} files instead of {len(ordered)}")
+        return combine(parts)
+
+    def rewrite(
+        self, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+    ) -> tuple[WrittenFile, ...]:
+        """The rows of these files in the staging's schema, leaving out the rows of a slice."""
+        order = largest_first(files)
+        tasks = RewriteTasks(
+            staging,
+            self._storage,
+            tuple(for_workers(files[position]) for position in order),
+            without.values if without else None,
+        )
+        results = _in_order(run_tasks(self._session, tasks, len(order)), order)
+        raise_first(results)
+        return tuple(file for written in results if isinstance(written, tuple) for file in written)
 
 
 def _in_order(results: Sequence[object], order: Sequence[int]) -> list[object]:

@@ -6,7 +6,7 @@ target enters the JVM. Where they are many, rows are shuffled to the files they 
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 from uuid import uuid4
@@ -15,34 +15,35 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.config import Settings, load_settings
-from lakebed.engines.arrow.merge import failing, rules_of, target_file, written_file
-from lakebed.engines.protocols.merge import CheckedSource, Matches, Merged, MergeJob, MergeSource
+from lakebed.engines.protocols.engine import MergeContext
+from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeJob, MergeSource, Source
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.checked import unmatched
-from lakebed.engines.shared.sources import opened
-from lakebed.engines.spark.frame_source import is_dataframe, schema_of, staged_frame
+from lakebed.engines.shared.failures import arrow_failures
+from lakebed.engines.shared.results import for_workers
+from lakebed.engines.shared.rules import codec_for, rules_of
+from lakebed.engines.shared.sources import is_dataframe, opened
+from lakebed.engines.spark.frame_source import schema_of, staged_frame
 from lakebed.engines.spark.session import Session, open_session, require_shared
 from lakebed.engines.spark.shuffle import Shuffle
 from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import DatasetMergeError, EngineError
 from lakebed.kernels.keys import KeyIndex, repeated
-from lakebed.kernels.merge import Rules, codec_of, write_rows
+from lakebed.kernels.merge import Rules, write_rows
 from lakebed.kernels.merge_tasks import (
     GroupMatches,
     MatchTasks,
-    PackDone,
     StagedSource,
     WriteTasks,
-    frozen_settings,
 )
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
 from lakebed.merge_core.plan import MergePlan
-from lakebed.merge_core.result import MergeCounts
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
-from lakebed.model import DataFile, Staging, WrittenFile
+from lakebed.model import DataFile, MergeCounts, Merged, Staging, WrittenFile
 from lakebed.schema.arrow import to_arrow_field
-from lakebed.storage import Storage, StorageSettings, join
+from lakebed.storage import Storage, join
 
 # Up to here every worker holds the keys; beyond it rows are shuffled to the files they change.
 BROADCAST_ROWS = 2_000_000
@@ -71,27 +72,31 @@ class SparkMerge:
         self._settings = settings
         self._broadcast_rows = broadcast_rows
 
+    @classmethod
+    def of(cls, context: MergeContext) -> "SparkMerge":
+        return cls(context.spark, settings=context.settings)
+
     @contextmanager
-    def open(self, source: object, settings: Mapping[str, object]) -> Iterator[MergeSource]:
+    def open(self, source: Source, storage: StorageSettings) -> Iterator[MergeSource]:
         config = self._settings or load_settings()
         given = source.sparkSession if is_dataframe(source) else self._session
         with ExitStack() as stack:
             session = stack.enter_context(open_session(config, spark=given))
-            folder = stack.enter_context(_work_folder(session, config, settings))
+            folder = stack.enter_context(_work_folder(session, config, storage))
             if is_dataframe(source):
-                yield FrameSource(source, session, folder, settings, self._broadcast_rows)
+                yield FrameSource(source, session, folder, storage, self._broadcast_rows)
             else:
-                table = stack.enter_context(opened(source, settings))
-                yield TableSource(table, session, folder, settings)
+                table = stack.enter_context(opened(source, storage))
+                yield TableSource(table, session, folder, storage)
 
 
 class SparkSource:
     """What the two kinds of source share: keys are looked up and files rewritten by tasks."""
 
-    def __init__(self, session: Session, folder: str, settings: Mapping[str, object]) -> None:
+    def __init__(self, session: Session, folder: str, storage: StorageSettings) -> None:
         self._session = session
         self._folder = folder
-        self._settings = settings
+        self._storage = storage
         self._staged: StagedSource | None = None
         self._index: KeyIndex | None = None
         self._matched: list[pa.Array] = []
@@ -100,8 +105,8 @@ class SparkSource:
         staged, index = self._known()
         for file in files:
             require_shared(file.uri, self._session)
-        groups = tuple(tuple(target_file(file, in_path) for file in group) for group in _groups(files))
-        tasks = MatchTasks(staged, _key_schema(staged), groups)
+        groups = tuple(tuple(for_workers(file) for file in group) for group in _groups(files))
+        tasks = MatchTasks(staged, _key_schema(staged), groups, tuple(in_path))
         found = _checked(run_tasks(self._session.spark, tasks, len(groups)), GroupMatches, unified.spec)
         each = [file for group in found for file in group.files]
         nulls = {name: sum(one.nulls[place] for one in each) for place, name in enumerate(unified.spec.keys)}
@@ -123,30 +128,30 @@ class SparkSource:
                 unmatched(index.rows, []) if plan.spec.effects.delete_matched else unmatched(index.rows, self._matched)
             )
             inserts = [chosen.slice(start, INSERT_ROWS) for start in range(0, len(chosen), INSERT_ROWS)]
-        with failing(plan.spec):
-            codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self._settings)
+        with arrow_failures(plan.spec):
+            codec = codec_for(plan, self._storage)
         tasks = WriteTasks(
             staged,
             _key_schema(staged),
-            tuple(tuple(target_file(file, job.in_path) for file in pack) for pack in plan.packs),
+            tuple(tuple(for_workers(file) for file in pack) for pack in plan.packs),
             tuple(inserts),
             rules_of(job),
             job.staging.folder,
             codec,
         )
-        done = _checked(run_tasks(self._session.spark, tasks, len(plan.packs) + len(inserts)), PackDone, plan.spec)
+        done = _checked(run_tasks(self._session.spark, tasks, len(plan.packs) + len(inserts)), Merged, plan.spec)
         return _merged(done, plan)
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
         """Copies the staged parts, which already are what a target that merges rows wants."""
         staged = self._staged
         assert staged is not None, "check comes before write_source"
-        storage = Storage(StorageSettings.from_dict(self._settings))
+        files = Storage(self._storage)
         written = []
         for number, uri in enumerate(staged.parts):
             name = f"source-{number:05d}.parquet"
-            copied = storage.copy(uri, join(staging.folder, name))
-            part = StagedSource((uri,), staged.schema, staged.keys, staged.settings)
+            copied = files.copy(uri, join(staging.folder, name))
+            part = StagedSource((uri,), staged.schema, staged.keys, staged.storage)
             written.append(WrittenFile(name, part.read(staged.keys[:1]).num_rows, copied.size_bytes))
         return tuple(written)
 
@@ -159,8 +164,8 @@ class SparkSource:
 class TableSource(SparkSource):
     """A source that the driver holds: checked there, then staged for the workers."""
 
-    def __init__(self, table: pa.Table, session: Session, folder: str, settings: Mapping[str, object]) -> None:
-        super().__init__(session, folder, settings)
+    def __init__(self, table: pa.Table, session: Session, folder: str, storage: StorageSettings) -> None:
+        super().__init__(session, folder, storage)
         self._table = table
 
     @property
@@ -171,10 +176,10 @@ class TableSource(SparkSource):
         checked = check_table(self._table, unified)
         rules = Rules(checked.table.schema, checked.table.schema)
         written = write_rows(
-            checked.table, None, rules, folder=self._folder, name=uuid4().hex, settings=self._settings, codec="lz4"
+            checked.table, None, rules, folder=self._folder, name=uuid4().hex, storage=self._storage, codec="lz4"
         )
         parts = tuple(join(self._folder, one.path) for one in written)
-        self._staged = StagedSource(parts, checked.table.schema, unified.spec.keys, frozen_settings(self._settings))
+        self._staged = StagedSource(parts, checked.table.schema, unified.spec.keys, self._storage)
         self._index = checked.index
         return CheckedSource(checked.table.num_rows, checked.keys)
 
@@ -183,9 +188,9 @@ class FrameSource(SparkSource):
     """A Spark DataFrame: computed once, by the job that stages it."""
 
     def __init__(
-        self, frame: DataFrame, session: Session, folder: str, settings: Mapping[str, object], broadcast_rows: int
+        self, frame: DataFrame, session: Session, folder: str, storage: StorageSettings, broadcast_rows: int
     ) -> None:
-        super().__init__(session, folder, settings)
+        super().__init__(session, folder, storage)
         self._frame = frame
         self._broadcast_rows = broadcast_rows
         self._shuffle: Shuffle | None = None
@@ -198,12 +203,12 @@ class FrameSource(SparkSource):
     def check(self, unified: Unified) -> CheckedSource:
         spec, final = unified.spec, unified.evolution.final
         schema = pa.schema([to_arrow_field(final[name]).with_nullable(True) for name in unified.delivered])
-        parts = staged_frame(self._frame, unified, schema, join(self._folder, uuid4().hex), self._settings)
+        parts = staged_frame(self._frame, unified, schema, join(self._folder, uuid4().hex), self._storage)
         for place, name in enumerate(spec.keys):
             if count := sum(part.nulls[place] for part in parts):
                 raise refusals.null_key(spec, side="source", column=name, count=count)
         uris = tuple(part.uri for part in parts)
-        self._staged = StagedSource(uris, schema, spec.keys, frozen_settings(self._settings))
+        self._staged = StagedSource(uris, schema, spec.keys, self._storage)
         self._shuffle, self._candidates = None, ()
         rows = sum(part.rows for part in parts)
         if rows > self._broadcast_rows:
@@ -226,7 +231,7 @@ class FrameSource(SparkSource):
         for file in files:
             require_shared(file.uri, self._session)
         self._candidates = tuple(files)
-        rows, nulls, found = self._shuffle.match([target_file(file, in_path) for file in files])
+        rows, nulls, found = self._shuffle.match([for_workers(file) for file in files], in_path)
         return Matches(rows, nulls, found)
 
     def write(self, job: MergeJob) -> Merged:
@@ -235,8 +240,8 @@ class FrameSource(SparkSource):
         assert self._staged is not None
         plan, rules = job.plan, rules_of(job)
         require_shared(job.staging.folder, self._session)
-        with failing(plan.spec):
-            codec = codec_of(next((file.uri for file in (*plan.rewrite, *plan.keep)), None), self._settings)
+        with arrow_failures(plan.spec):
+            codec = codec_for(plan, self._storage)
         changed = [pack for pack in plan.packs if any(plan.matched.get(file.uri) for file in pack)]
         if not (rules.update_matched or rules.delete_matched):
             changed = []
@@ -245,7 +250,7 @@ class FrameSource(SparkSource):
         )
         numbers = {file.uri: number for number, file in enumerate(files)}
         results = self._shuffle.write(
-            [target_file(file, job.in_path) for file in files],
+            [for_workers(file) for file in files],
             [[numbers[file.uri] for file in pack] for pack in changed],
             rules,
             folder=job.staging.folder,
@@ -253,22 +258,22 @@ class FrameSource(SparkSource):
             inserts=plan.expected.inserted,
         )
         others = [pack for pack in plan.packs if pack not in changed]
-        nobody = StagedSource((), self._staged.schema, self._staged.keys, self._staged.settings)
+        nobody = StagedSource((), self._staged.schema, self._staged.keys, self._staged.storage)
         untouched = WriteTasks(
             nobody,
             _key_schema(nobody),
-            tuple(tuple(target_file(file, job.in_path) for file in pack) for pack in others),
+            tuple(tuple(for_workers(file) for file in pack) for pack in others),
             (),
             rules,
             job.staging.folder,
             codec,
         )
         results += run_tasks(self._session.spark, untouched, len(others))
-        return _merged(_checked(results, PackDone, plan.spec), plan)
+        return _merged(_checked(results, Merged, plan.spec), plan)
 
 
 @contextmanager
-def _work_folder(session: Session, config: Settings, settings: Mapping[str, object]) -> Iterator[str]:
+def _work_folder(session: Session, config: Settings, storage: StorageSettings) -> Iterator[str]:
     """Where the source is staged: a temporary folder, or on a cluster one that its workers reach."""
     if session.local:
         with tempfile.TemporaryDirectory(prefix="lakebed-merge-") as folder:
@@ -276,22 +281,16 @@ def _work_folder(session: Session, config: Settings, settings: Mapping[str, obje
         return
     folder = join(config.staging_location, f"merge-{uuid4().hex}")
     require_shared(folder, session)
-    storage = Storage(StorageSettings.from_dict(settings))
+    files = Storage(storage)
     try:
         yield folder
     finally:
-        storage.delete(entry.uri for entry in list(storage.list(folder)))
+        files.delete(entry.uri for entry in list(files.list(folder)))
 
 
-def _merged(done: Sequence[PackDone], plan: MergePlan) -> Merged:
-    return Merged(
-        tuple(written_file(file) for one in done for file in one.written),
-        MergeCounts(
-            sum(one.inserted for one in done),
-            sum(one.updated for one in done),
-            sum(one.deleted for one in done) + sum(file.rows for file in plan.drop),
-        ),
-    )
+def _merged(done: Sequence[Merged], plan: MergePlan) -> Merged:
+    dropped = MergeCounts(deleted=sum(file.rows for file in plan.drop))
+    return Merged(tuple(file for one in done for file in one.files), sum((one.counts for one in done), start=dropped))
 
 
 def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:

@@ -5,7 +5,7 @@ pyarrow. One branch per partition, each with the partition's value as a literal,
 filter excludes before it opens a file.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 
@@ -13,17 +13,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakebed.engines.spark.shipping import ship_kernels
-from lakebed.kernels.scan import Scan, ScanInput
+from lakebed.kernels.scan import Scan
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import ScanFile
 from lakebed.schema.spark import quote_identifier, to_spark_ddl
 from lakebed.schema.types import Text, fold
 from lakebed.storage import is_local
-from lakebed.targets.scan import ScanFile, ScanPlan
+from lakebed.targets.scan import ScanPlan
 
 # Beyond this, planning the branches costs more than they save.
 MAX_BRANCHES = 96
 
 
-def frame(spark: SparkSession, plan: ScanPlan, storage: Mapping[str, object]) -> DataFrame:
+def frame(spark: SparkSession, plan: ScanPlan, storage: StorageSettings) -> DataFrame:
     """The rows of the planned files, in the plan's schema."""
     if not plan.files:
         return spark.createDataFrame([], schema=to_spark_ddl(plan.schema))
@@ -48,9 +50,7 @@ def _branches(plan: ScanPlan) -> Iterator[tuple[ScanPlan, dict[str, str | None]]
         yield replace(plan, files=tuple(files)), dict(zip(columns, values, strict=True))
 
 
-def _branch(
-    spark: SparkSession, plan: ScanPlan, values: dict[str, str | None], storage: Mapping[str, object]
-) -> DataFrame:
+def _branch(spark: SparkSession, plan: ScanPlan, values: dict[str, str | None], storage: StorageSettings) -> DataFrame:
     on_disk = all(is_local(file.uri) for file in plan.files)
     if on_disk and plan.readable_by_name and (values or not plan.partition_in_path):
         rows = spark.read.schema(to_spark_ddl(plan.schema)).parquet(*(file.uri for file in plan.files))
@@ -62,9 +62,8 @@ def _branch(
     )
 
 
-def _read_by_workers(spark: SparkSession, plan: ScanPlan, storage: Mapping[str, object]) -> DataFrame:
+def _read_by_workers(spark: SparkSession, plan: ScanPlan, storage: StorageSettings) -> DataFrame:
     ship_kernels(spark)
-    files = tuple(ScanInput(file.uri, dict(file.partition), file.deletes) for file in plan.files)
-    scan = Scan(files, plan.physical, plan.by_field_id, storage)
-    tasks = spark.range(0, len(files), 1, len(files))
+    scan = Scan(plan.files, plan.physical, plan.by_field_id, storage)
+    tasks = spark.range(0, len(plan.files), 1, len(plan.files))
     return tasks.mapInArrow(scan, to_spark_ddl(plan.schema))  # type: ignore[arg-type]

@@ -15,13 +15,14 @@ from pyspark.sql import SparkSession
 
 # The oldest date a zip can hold: with fixed dates and order, equal sources give equal bytes on every machine.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+_MODULES = ("__init__.py", "errors.py", "model.py")
 _SHIPPED: "weakref.WeakSet[SparkSession]" = weakref.WeakSet()
 
 
 def kernels_zip() -> bytes:
-    """`lakebed/__init__.py`, `lakebed/errors.py` and `lakebed/kernels/*.py`, packed the same way every time."""
+    """`lakebed/kernels/*.py` and the modules below `lakebed` that they import, packed the same way every time."""
     package = files("lakebed")
-    sources = {f"lakebed/{name}": package.joinpath(name).read_bytes() for name in ("__init__.py", "errors.py")}
+    sources = {f"lakebed/{name}": package.joinpath(name).read_bytes() for name in _MODULES}
     for file in package.joinpath("kernels").iterdir():
         if file.name.endswith(".py"):
             sources[f"lakebed/kernels/{file.name}"] = file.read_bytes()

@@ -15,11 +15,12 @@ from pyspark.sql import functions as F
 
 from lakebed.engines.spark.tasks import reason
 from lakebed.errors import EngineError, UnsupportedType
-from lakebed.kernels.merge import Rules, TargetFile
+from lakebed.kernels.merge import Rules
 from lakebed.kernels.merge_shuffle import FILE, GROUP, RESULT, ROW, ApplyPack, ReadSource, ReadTargetKeys
 from lakebed.kernels.merge_tasks import StagedSource
 from lakebed.merge_core import refusals
 from lakebed.merge_core.spec import MergeSpec
+from lakebed.model import DataFile
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_schema
 from lakebed.schema.spark import from_spark_ddl, to_spark_ddl
 from lakebed.schema.types import Column as SchemaColumn
@@ -58,10 +59,10 @@ class Shuffle:
             shown = [tuple(row[name] for name in names) for row in rows]
         return keys, found["several"], shown
 
-    def match(self, files: Sequence[TargetFile]) -> tuple[dict[str, int], dict[str, int], int]:
+    def match(self, files: Sequence[DataFile], in_path: Sequence[str]) -> tuple[dict[str, int], dict[str, int], int]:
         """Matched rows by file, NULL keys by column, and how many distinct source keys the target has."""
         names = self._key_names()
-        target = self._target_keys(files)
+        target = self._target_keys(files, in_path)
         source = self._source_keys().distinct().withColumn("hit", F.lit(1))
         nulls = [F.sum(F.col(name).isNull().cast("long")).alias(f"null_{name}") for name in names]
         joined = target.join(source, on=names, how="left").groupBy(FILE).agg(F.count("hit").alias("rows"), *nulls)
@@ -76,7 +77,7 @@ class Shuffle:
 
     def write(
         self,
-        files: Sequence[TargetFile],
+        files: Sequence[DataFile],
         packs: Sequence[Sequence[int]],
         rules: Rules,
         *,
@@ -92,11 +93,11 @@ class Shuffle:
             rules,
             folder,
             codec,
-            self.source.settings,
+            self.source.storage,
         )
         columns = [F.col(f"c{place}") for place in range(len(self.source.schema))]
         keyed = self._source_rows()
-        target = self._target_keys(files)
+        target = self._target_keys(files, rules.in_path)
         changes = rules.update_matched or rules.delete_matched
         # A source key may repeat only where rows are deleted by it, and then any of its rows will do.
         matching = keyed.dropDuplicates(self._key_names()) if rules.delete_matched else keyed
@@ -142,12 +143,12 @@ class Shuffle:
         parts = len(self.source.parts)
         return self.spark.range(0, parts, 1, parts).mapInArrow(reader.read, ddl)
 
-    def _target_keys(self, files: Sequence[TargetFile]) -> DataFrame:
+    def _target_keys(self, files: Sequence[DataFile], in_path: Sequence[str]) -> DataFrame:
         keys = [field.with_name(name) for field, name in zip(self._key_schema(), self._key_names(), strict=True)]
         typed = from_arrow_schema(pa.schema(keys))
         places = [SchemaColumn(FILE, Integer(32)), SchemaColumn(ROW, Integer(64))]
         ddl, wire = self._wire(Schema.of([*places, *typed]))
-        reader = ReadTargetKeys(tuple(files), self._key_schema(), wire, self.source.settings)
+        reader = ReadTargetKeys(tuple(files), self._key_schema(), wire, self.source.storage, tuple(in_path))
         return self.spark.range(0, len(files), 1, len(files)).mapInArrow(reader.read, ddl)
 
     def _wire(self, schema: Schema) -> tuple[str, pa.Schema]:

@@ -215,8 +215,8 @@ class DuckDBTarget:
             done = connection.execute(f"{into} read_parquet([{names}], hive_partitioning = false)").fetchone()
         else:
             # DuckDB needs an extension for object stores, PyArrow does not.
-            files_, _ = filesystem(uris[0], self._storage.settings.to_dict())
-            paths = [filesystem(uri, self._storage.settings.to_dict())[1] for uri in uris]
+            files_, _ = filesystem(uris[0], self._storage.settings.resolved())
+            paths = [filesystem(uri, self._storage.settings.resolved())[1] for uri in uris]
             staged = pads.dataset(paths, schema=staging.schema, format="parquet", filesystem=files_)
             connection.register("lakebed_staged", staged)
             done = connection.execute(f"{into} lakebed_staged").fetchone()

@@ -14,7 +14,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from lakebed.errors import ConfigError, TargetError
-from lakebed.storage import StorageSettings, local_path
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.storage import local_path
 
 DEFAULT_CATALOG = "lakebed"
 

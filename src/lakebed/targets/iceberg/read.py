@@ -11,11 +11,11 @@ from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.table import Table
 
 from lakebed.errors import TargetError
-from lakebed.model import Slice, Totals
+from lakebed.model import ScanFile, Slice, Totals
 from lakebed.targets.iceberg.schema import physical_schema, table_schema
 from lakebed.targets.iceberg.settle import names_are_stable
 from lakebed.targets.iceberg.state import current_files, data_files, partition_columns
-from lakebed.targets.scan import ScanFile, ScanPlan
+from lakebed.targets.scan import ScanPlan
 from lakebed.targets.shared.sums import exact_totals
 
 

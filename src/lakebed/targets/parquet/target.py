@@ -255,7 +255,7 @@ class ParquetTarget:
     def _write_carrier(self, staging: Staging, beside: Sequence[WrittenFile | DataFile]) -> WrittenFile:
         """A file without rows, so that columns live on when no other file has them."""
         path = f"{CARRIER_PREFIX}{staging.id}.parquet"
-        files, inside = filesystem(join(staging.folder, path), self._storage.settings.to_dict())
+        files, inside = filesystem(join(staging.folder, path), self._storage.settings.resolved())
         pq.write_table(staging.schema.empty_table(), inside, filesystem=files)
         size_bytes = self._storage.head(join(staging.folder, path)).size_bytes
         partition = beside[0].partition if beside else dict.fromkeys(staging.partition_by)
@@ -287,7 +287,7 @@ class ParquetTarget:
         return puts, deletes
 
     def _dataset(self, files: Sequence[DataFile], state: TableState) -> pads.FileSystemDataset:
-        fs, base = filesystem(self._root, self._storage.settings.to_dict())
+        fs, base = filesystem(self._root, self._storage.settings.resolved())
         parquet = pads.ParquetFileFormat()
         fragments = [
             parquet.make_fragment(

@@ -101,7 +101,7 @@ class _Reader:
     """Reads footers, for several threads too; remembers the schemas, of which a dataset has few."""
 
     def __init__(self, storage: Storage, wanted: Mapping[str, str] | None) -> None:
-        self._settings = storage.settings.to_dict()
+        self._settings = storage.settings.resolved()
         self._wanted = wanted
         self._schemas: dict[bytes, list[tuple[pq.ParquetSchema, pa.Schema, dict[str, int]]]] = {}
 

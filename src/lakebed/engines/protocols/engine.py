@@ -1,0 +1,37 @@
+"""What is known of an engine before it is imported, and what a merge gives to the one that is chosen."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakebed.config import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """An engine as its folder declares it. `merge` and `load` are places, `module:class`: importing them may be slow,
+    and what they import may not be installed.
+    """
+
+    name: str
+    merge: str
+    load: str | None = None  # only of an engine that loads in this process
+    reads_dataframes: bool = False
+    runs_in_session: bool = False  # the caller may bring a Spark session, or say where one is to be opened
+    has_two_merges: bool = False  # `use_merge` chooses between them
+
+
+@dataclass(frozen=True)
+class MergeContext:
+    """The caller's settings, session and choices: an engine reads none of them again."""
+
+    settings: Settings
+    spark: "SparkSession | None" = None
+    use_merge: bool | None = None
+
+    @property
+    def asks_for_session(self) -> bool:
+        """The caller brings a Spark session."""
+        return self.spark is not None

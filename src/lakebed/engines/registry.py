@@ -1,0 +1,72 @@
+"""The engines by name. A new one is a folder whose `facts.py` declares it, and a word in `EngineName`."""
+
+from importlib import import_module
+from typing import Any, Literal, TypeAlias, get_args
+
+from lakebed.engines.protocols.engine import EngineFacts, MergeContext
+from lakebed.engines.protocols.load import Engine
+from lakebed.engines.protocols.merge import MergeEngine, Source
+from lakebed.engines.shared.sources import is_dataframe
+from lakebed.errors import InvalidMergeArgument
+from lakebed.kernels.storage_settings import StorageSettings
+
+# The first that can is the default.
+EngineName: TypeAlias = Literal["duckdb", "arrow", "spark"]
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+
+
+def engine_facts(name: str) -> EngineFacts:
+    """What the engine of this name declares. Raises InvalidMergeArgument with the names that there are."""
+    if name not in ENGINES:
+        raise InvalidMergeArgument(
+            f"there is no engine {name!r}", kind="INVALID_STRATEGY", remedy=f"Engines: {', '.join(ENGINES)}."
+        )
+    facts: EngineFacts = import_module(f"lakebed.engines.{name}.facts").FACTS
+    return facts
+
+
+def choose_merge_engine(name: str | None, source: Source, context: MergeContext) -> MergeEngine:
+    """The engine of this name; without one the first that reads the source and, if there is a session, runs in it."""
+    frame = is_dataframe(source)
+    if name is None:
+        known = map(engine_facts, ENGINES)
+        facts = next(
+            one
+            for one in known
+            if (one.reads_dataframes or not frame) and (one.runs_in_session or not context.asks_for_session)
+        )
+    else:
+        facts = engine_facts(name)
+    if frame and not facts.reads_dataframes:
+        raise _unfit(
+            f"the engine {facts.name} cannot read a Spark DataFrame",
+            "Use engine='spark', or give a pyarrow Table or a path.",
+        )
+    if context.asks_for_session and not facts.runs_in_session:
+        raise _unfit(
+            f"spark, master and remote have no meaning for the engine {facts.name}",
+            "They say where the engine spark runs; leave them out.",
+        )
+    if context.use_merge is not None and not facts.has_two_merges:
+        raise _unfit(
+            f"use_merge has no meaning for the engine {facts.name}",
+            "It chooses between two implementations of the DuckDB engine; leave it out.",
+        )
+    engine: MergeEngine = _load(facts.merge).of(context)
+    return engine
+
+
+def local_engine(storage: StorageSettings) -> Engine:
+    """The engine that loads in this process: for a file or two, without a Spark session."""
+    place = next(facts.load for facts in map(engine_facts, ENGINES) if facts.load is not None)
+    engine: Engine = _load(place)(storage)
+    return engine
+
+
+def _load(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _unfit(message: str, remedy: str) -> InvalidMergeArgument:
+    return InvalidMergeArgument(message, kind="INVALID_STRATEGY", remedy=remedy)

@@ -1,0 +1,111 @@
+"""A source of a merge as an Arrow table: keys are looked up in vectorised batches, files rewritten in threads.
+
+Memory is bounded by the batches in flight and the source's keys, not by the target.
+"""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pyarrow as pa
+
+from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeJob
+from lakebed.engines.shared.checked import Checked, check, unmatched
+from lakebed.engines.shared.failures import arrow_failures
+from lakebed.engines.shared.rules import codec_for, rules_of
+from lakebed.engines.shared.write_behind import WriteBehind
+from lakebed.kernels import merge as kernel
+from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.merge_core.validate import Unified
+from lakebed.model import DataFile, MergeCounts, Merged, Staging, WrittenFile
+
+THREADS = min(8, os.cpu_count() or 1)
+
+
+class ArrowSource:
+    """Merges the rows of a table, which is mapped from disk where the caller did not already hold it in memory."""
+
+    def __init__(self, table: pa.Table, storage: StorageSettings) -> None:
+        self._table = table
+        self._storage = storage
+        self._checked: Checked | None = None
+        self._matched: dict[str, kernel.Matched] = {}
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._table.schema
+
+    def check(self, unified: Unified) -> CheckedSource:
+        self._checked = check(self._table, unified)
+        return CheckedSource(self._checked.table.num_rows, self._checked.keys)
+
+    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+        checked = self._known()
+        with arrow_failures(unified.spec):
+            found = dict(
+                zip(
+                    (file.uri for file in files),
+                    kernel.match(files, checked.key_schema, checked.index, self._storage, in_path=in_path),
+                    strict=True,
+                )
+            )
+        nulls = {name: sum(one.nulls[place] for one in found.values()) for place, name in enumerate(unified.spec.keys)}
+        self._matched = {uri: one for uri, one in found.items() if len(one.rows)}
+        inserted = len(unmatched(checked.index.distinct, [one.positions for one in self._matched.values()]))
+        return Matches(
+            {uri: len(one.rows) for uri, one in self._matched.items()},
+            {name: count for name, count in nulls.items() if count},
+            checked.index.distinct - inserted,
+        )
+
+    def write(self, job: MergeJob) -> Merged:
+        checked, plan = self._known(), job.plan
+        rules = rules_of(job)
+        with arrow_failures(plan.spec), WriteBehind(job.staging.folder) as disk, ThreadPoolExecutor(THREADS) as pool:
+            codec = codec_for(plan, self._storage)
+            write = partial(
+                kernel.write_rows, rules=rules, folder=job.staging.folder, storage=self._storage, codec=codec
+            )
+            positions = None
+            inserting = None
+            if plan.expected.inserted:
+                if not plan.spec.effects.delete_matched:
+                    positions = unmatched(checked.table.num_rows, [one.positions for one in self._matched.values()])
+                inserting = pool.submit(write, checked.table, positions, name="inserted")
+            written: list[WrittenFile] = []
+            moved: list[pa.Table] = []
+            counts = MergeCounts(deleted=sum(file.rows for file in plan.drop))
+            for one in pool.map(lambda numbered: self._rewrite(job, rules, *numbered), enumerate(plan.packs)):
+                counts += one.counts
+                if one.moved is not None:
+                    moved.append(one.moved)
+                if one.written is not None:
+                    written.append(one.written)
+                    disk.add(one.written)
+            if moved:
+                written += write(pa.concat_tables(moved), None, name="moved")
+            arrived = inserting.result() if inserting is not None else []
+            written += arrived
+        return Merged(tuple(written), counts + MergeCounts(inserted=sum(one.rows for one in arrived)))
+
+    def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
+        rules = kernel.Rules(self._known().table.schema, self._known().table.schema)
+        written = kernel.write_rows(
+            self._known().table, None, rules, folder=staging.folder, name="source", storage=self._storage
+        )
+        return tuple(written)
+
+    def _rewrite(self, job: MergeJob, rules: kernel.Rules, number: int, pack: tuple[DataFile, ...]) -> kernel.Rewritten:
+        return kernel.rewrite(
+            [(file, self._matched.get(file.uri)) for file in pack],
+            self._known().table,
+            rules,
+            folder=job.staging.folder,
+            name=f"merged-{number:05d}.parquet",
+            storage=self._storage,
+        )
+
+    def _known(self) -> Checked:
+        assert self._checked is not None, "check comes before match and write"
+        return self._checked

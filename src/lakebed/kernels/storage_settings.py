@@ -1,0 +1,77 @@
+"""How object stores are reached: one value, for the driver's storage and for the kernels that it travels to."""
+
+import configparser
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lakebed.errors import ConfigError
+
+
+def _text(help_: str, *, secret: bool = False) -> str | None:
+    value: str | None = field(default=None, repr=not secret, metadata={"help": help_})
+    return value
+
+
+def _flag(help_: str) -> bool:
+    value: bool = field(default=False, metadata={"help": help_})
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """How object stores are reached. What is not set comes from AWS_*, GOOGLE_* and AZURE_* or the machine's role."""
+
+    endpoint_url: str | None = _text("Address of an S3-compatible server, as in http://localhost:8333.")
+    region: str | None = _text("AWS region of the buckets.")
+    profile: str | None = _text("Profile of ~/.aws/config and ~/.aws/credentials to sign with.")
+    access_key_id: str | None = _text("Access key. Better kept in AWS_ACCESS_KEY_ID.", secret=True)
+    secret_access_key: str | None = _text("Secret key. Better kept in AWS_SECRET_ACCESS_KEY.", secret=True)
+    session_token: str | None = _text("Token of temporary keys. Better kept in AWS_SESSION_TOKEN.", secret=True)
+    anonymous: bool = _flag("Send unsigned requests, for public buckets.")
+    role_arn: str | None = _text("Role to assume, as in arn:aws:iam::123456789012:role/billing.")
+    role_session_name: str | None = _text("Name of the assumed role's session.")
+    external_id: str | None = _text("External id that the role's trust policy asks for.")
+    requester_pays: bool = _flag("Accept the cost of requests to requester-pays buckets.")
+
+    def resolved(self) -> "StorageSettings":
+        """These settings with the profile's keys filled in: a worker has no profile of the driver's user."""
+        if not self.profile or self.access_key_id:
+            return self
+        found = _read_profile(self.profile)
+        if not {"aws_access_key_id", "role_arn"} & found.keys():
+            raise ConfigError(
+                f"the AWS profile {self.profile!r} has neither keys nor a role_arn",
+                remedy="Sign in so that it has keys (for example: aws configure export-credentials --format env), "
+                "or put aws_access_key_id and aws_secret_access_key into it.",
+            )
+        return replace(
+            self,
+            access_key_id=found.get("aws_access_key_id"),
+            secret_access_key=self.secret_access_key or found.get("aws_secret_access_key"),
+            session_token=self.session_token or found.get("aws_session_token"),
+            endpoint_url=self.endpoint_url or found.get("endpoint_url"),
+            region=self.region or found.get("region"),
+            role_arn=self.role_arn or found.get("role_arn"),
+            role_session_name=self.role_session_name or found.get("role_session_name"),
+            external_id=self.external_id or found.get("external_id"),
+        )
+
+
+def _read_profile(name: str) -> dict[str, str]:
+    home = Path.home() / ".aws"
+    found: dict[str, str] = {}
+    for path, section in (
+        (Path(os.environ.get("AWS_CONFIG_FILE", home / "config")), name if name == "default" else f"profile {name}"),
+        (Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE", home / "credentials")), name),
+    ):
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read(path)
+        if parser.has_section(section):
+            found.update(parser[section])
+    if not found:
+        raise ConfigError(
+            f"there is no AWS profile {name!r} in {home}/config or {home}/credentials",
+            remedy="Check the name with: aws configure list-profiles",
+        )
+    return found
