@@ -1,17 +1,18 @@
 """Loads one delivery into one table: plan, convert, commit, reconcile. Whole or not at all."""
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from lakebed.engines.protocols.load import Converted, ConvertJob, Engine
-from lakebed.errors import Changed, ConcurrentModification, LakebedError, SourceError, UnplannedColumns
+from lakebed.errors import Changed, LakebedError, SourceError, UnplannedColumns
 from lakebed.model import DELIVERY, PERIOD, DataFile, Delivery, SourceColumn, Staging
 from lakebed.pipeline.incoming import Incoming, NamingChoice, plan_incoming
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.replacing import Replacement, replace_slice, set_aside
 from lakebed.pipeline.reports import DeliveryReport, Reconciliation
+from lakebed.retry import retry
 from lakebed.schema.evolve import Policy
 from lakebed.state.claims import Claim
 from lakebed.state.ledger import Ledger
@@ -19,10 +20,8 @@ from lakebed.state.records import LoadOutcome, SumRecord, schema_changes
 from lakebed.storage import join
 from lakebed.targets.base import Commit, TableState, Target
 
-# Somebody else commits to the same table: plan again on what they left, a little later each time.
-ATTEMPTS = 8
-FIRST_PAUSE_SECONDS = 0.1
-LAST_PAUSE_SECONDS = 5.0
+# How often files may bring columns that the plan before did not know.
+PLANS = 8
 
 
 @dataclass(frozen=True)
@@ -70,20 +69,18 @@ class Loader:
     def _with_retries(
         self, claim: Claim, delivery: Delivery, known: Sequence[Delivery], still_same: Callable[[], bool]
     ) -> "_Loaded":
-        for attempt in range(1, ATTEMPTS + 1):
+        for _ in range(PLANS):
             try:
-                return self._once(claim, delivery, known, still_same)
+                return retry(
+                    partial(self._once, claim, delivery, known, still_same),
+                    what=f"the load of {delivery.slice} into {self.table}",
+                )
             except UnplannedColumns as surprise:
                 # A later file has columns that the first one lacks. They are columns of the delivery all the same.
                 new = tuple(SourceColumn(name) for name in surprise.names)
                 delivery = replace(delivery, columns=(*delivery.columns, *new))
-            except ConcurrentModification:
-                if attempt == ATTEMPTS:
-                    raise
-                pause = min(LAST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2**attempt)
-                time.sleep(pause * random.uniform(0.5, 1.5))
         raise SourceError(
-            f"{delivery.slice}: its files still brought unknown columns after {ATTEMPTS} plans",
+            f"{delivery.slice}: its files still brought unknown columns after {PLANS} plans",
             remedy="Check that the files of this delivery belong together.",
         )
 

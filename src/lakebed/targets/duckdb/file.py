@@ -1,7 +1,6 @@
 """Opens a DuckDB file for one reading or one transaction, and says plainly who holds it when that is not possible."""
 
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +9,12 @@ from typing import TypeAlias
 import duckdb
 
 from lakebed.errors import ConcurrentModification, TargetError, TargetLocked
+from lakebed.retry import retry, waiting
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 
-POLL_SECONDS = 0.1
-WAIT_SECONDS = 10.0
+# Eight processes that commit one after the other fit into it, each with a few seconds of work.
+WAIT_SECONDS = 30.0
 
 
 class DuckDBFile:
@@ -64,19 +64,23 @@ class DuckDBFile:
                 connection.close()
 
     def _connect(self, *, read_only: bool) -> Connection:
-        deadline = time.monotonic() + self._wait_seconds
-        while True:
-            try:
-                return duckdb.connect(str(self.path), read_only=read_only)
-            except duckdb.ConnectionException:
-                # This process has the file open in the other mode already; connections of one process must agree.
-                return duckdb.connect(str(self.path), read_only=not read_only)
-            except duckdb.IOException as error:
-                if "lock" not in str(error):
-                    raise
-                if time.monotonic() >= deadline:
-                    raise self._locked(error) from error
-                time.sleep(POLL_SECONDS)
+        return retry(
+            lambda: self._try_to_connect(read_only=read_only),
+            what=f"opening {self.path}",
+            on=TargetLocked,
+            backoff=waiting(self._wait_seconds),
+        )
+
+    def _try_to_connect(self, *, read_only: bool) -> Connection:
+        try:
+            return duckdb.connect(str(self.path), read_only=read_only)
+        except duckdb.ConnectionException:
+            # This process has the file open in the other mode already; connections of one process must agree.
+            return duckdb.connect(str(self.path), read_only=not read_only)
+        except duckdb.IOException as error:
+            if "lock" not in str(error):
+                raise
+            raise self._locked(error) from error
 
     def _locked(self, error: duckdb.IOException) -> TargetLocked:
         holder = re.search(r"held in (.+?) \(PID (\d+)\)", str(error))
