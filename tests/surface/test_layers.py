@@ -36,8 +36,6 @@ IMPLEMENTATIONS = {
 NOT_YET_PARTED = {
     ("engines.duckdb", "engines.arrow"),
     ("engines.spark", "engines.arrow"),
-    ("targets.duckdb", "targets.parquet"),
-    *(("targets.address", f"targets.{kind}") for kind in IMPLEMENTATIONS["targets"]),
 }
 
 # They hand a table to, or take a schema from, a session that the caller brings.

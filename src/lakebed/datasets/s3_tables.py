@@ -40,7 +40,7 @@ def evolve_s3_tables_schema(
     """Adds columns (`{'name': ..., 'type': ...}`, types in DuckDB's words) to the table; True when they are there.
 
     Columns that the table has already, in whatever case, are left as they are. Asking for a drop raises
-    ColumnDropRefused and changes nothing. A type that nobody knows becomes text, and a warning says so.
+    ColumnDropRefused and changes nothing. An unknown type becomes text, and a warning says so.
     """
     target = _target(relation)
     if drop_columns:

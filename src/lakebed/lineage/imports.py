@@ -156,7 +156,7 @@ def from_iceberg(place: str, *, workdir: str | None = None) -> list[Table]:
     loaded = []
     if catalog_settings.exists:
         catalog = catalog_settings.open()
-        with catalog_settings.speaking():
+        with catalog_settings.translated_errors():
             try:
                 names = catalog.list_tables(parts)
             except NoSuchNamespaceError:

@@ -1,7 +1,7 @@
 """Repeats the reconciliation of loads at any later time: what the source files summed up to, against the table now."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from lakebed.errors import StateError
@@ -10,7 +10,6 @@ from lakebed.pipeline.incoming import CURRENCY_COLUMNS
 from lakebed.pipeline.reports import Reconciliation
 from lakebed.state.ledger import Ledger
 from lakebed.state.records import LoadRecord, SumRecord
-from lakebed.storage import absolute
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.workspace import Workspace
@@ -95,9 +94,8 @@ def reconcile(
 
 
 def _is_in(table: str, wanted: Address) -> bool:
-    found = Address.parse(table)
-    place = absolute(wanted.place) if wanted.kind != "iceberg" else wanted.place
-    return (found.kind, found.place) == (wanted.kind, place) and wanted.table in (None, found.table)
+    found, asked = Address.parse(table), wanted.as_recorded()
+    return found == (replace(asked, table=found.table) if asked.table is None else asked)
 
 
 def _again(target: Target, load: LoadRecord, ledger: Ledger) -> ReconciledLoad:

@@ -23,7 +23,7 @@ from lakebed.source.header import with_columns
 from lakebed.source.stage import recheck
 from lakebed.state.ledger import Ledger
 from lakebed.state.rebuild import describe_table
-from lakebed.storage import absolute, join
+from lakebed.storage import join
 from lakebed.table.sweep import sweep_orphan
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
@@ -126,8 +126,8 @@ class Run:
         from lakebed.engines.spark.session import require_shared
 
         session = self._spark_session()
-        if address.kind == "parquet":
-            require_shared(absolute(address.place), session)
+        if address.data_folder is not None:
+            require_shared(address.data_folder, session)
         if self._settings.no_stage:
             for file in delivery.files:
                 require_shared(file.uri, session)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import duckdb
 
-from lakebed.errors import ConcurrentModification, TargetError, TargetLocked
+from lakebed.errors import ConcurrentModification, TargetError, TargetLocked, first_line
 from lakebed.retry import retry, waiting
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
@@ -31,7 +31,7 @@ class DuckDBFile:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection for reading; several processes can have one at a time."""
-        with self._speaking():
+        with self._translated_errors():
             connection = self._connect(read_only=True)
             try:
                 connection.execute("SET TimeZone = 'UTC'")
@@ -42,7 +42,7 @@ class DuckDBFile:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A connection inside a transaction that commits at the end of the block, or rolls back if it raises."""
-        with self._speaking():
+        with self._translated_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = self._connect(read_only=False)
             try:
@@ -91,17 +91,17 @@ class DuckDBFile:
         )
 
     @contextmanager
-    def _speaking(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """DuckDB's errors as ours."""
         try:
             yield
         except duckdb.TransactionException as error:
             raise ConcurrentModification(
-                f"{self.path}: another transaction changed the table: {_first_line(error)}",
+                f"{self.path}: another transaction changed the table: {first_line(error)}",
                 remedy="Nothing was committed. Read the table again and repeat the change.",
             ) from error
         except duckdb.Error as error:
-            raise TargetError(f"{self.path}: {_first_line(error)}") from error
+            raise TargetError(f"{self.path}: {first_line(error)}") from error
 
 
 def _roll_back(connection: Connection) -> None:
@@ -110,7 +110,3 @@ def _roll_back(connection: Connection) -> None:
     except duckdb.Error:
         # The error that brought us here has ended the transaction already.
         return
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -13,7 +13,7 @@ from requests.exceptions import RequestException
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from lakebed.errors import ConfigError, TargetError
+from lakebed.errors import ConfigError, TargetError, first_line
 from lakebed.storage import StorageSettings, local_path
 
 DEFAULT_CATALOG = "lakebed"
@@ -89,11 +89,11 @@ class CatalogSettings:
             properties["uri"] = url.update_query_dict({"timeout": str(SQLITE_TIMEOUT_SECONDS)}).render_as_string(False)
         if properties.get("warehouse", "").startswith("file:"):
             local_path(properties["warehouse"]).mkdir(parents=True, exist_ok=True)
-        with self.speaking():
+        with self.translated_errors():
             return load_catalog(self.name, **properties)
 
     @contextmanager
-    def speaking(self) -> Iterator[None]:
+    def translated_errors(self) -> Iterator[None]:
         """Turns a catalog that cannot be reached, or refuses, into one clear error."""
         try:
             yield
@@ -104,13 +104,13 @@ class CatalogSettings:
             ) from missing
         except _CATALOG_FAILURES as error:
             raise TargetError(
-                f"the Iceberg catalog {self.describe()} failed: {_first_line(error)}",
+                f"the Iceberg catalog {self.describe()} failed: {first_line(error)}",
                 remedy="Check its uri, warehouse and credentials under [catalog] in lakebed.toml.",
             ) from error
 
     def load(self, catalog: Catalog, identifier: tuple[str, ...]) -> Table | None:
         """The table, or None where there is none."""
-        with self.speaking():
+        with self.translated_errors():
             try:
                 return catalog.load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
@@ -144,7 +144,3 @@ def _storage_properties(storage: StorageSettings) -> dict[str, str]:
 
 def _without_password(value: str) -> str:
     return re.sub(r"//[^/@\s]*@", "//***@", value)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -20,7 +20,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification, ConfigError, LakebedError, NotFound, TargetError
+from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, NotFound, TargetError
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
@@ -35,6 +35,7 @@ from lakebed.targets.iceberg.settle import settle, unsettled
 from lakebed.targets.iceberg.slices import affected
 from lakebed.targets.iceberg.state import ABSENT, absent, by_uri, require_writable, table_state, version
 from lakebed.targets.scan import ScanPlan
+from lakebed.targets.shared.refusals import changed_since_read, require_no_column_lost
 from lakebed.targets.shared.sums import no_totals
 from lakebed.targets.snapshots import Expired, SnapshotRecord
 
@@ -114,7 +115,7 @@ class IcebergTarget:
             if settled := self._settle(table):
                 raise ConcurrentModification(
                     f"another writer had deleted rows or renamed columns of {self.name}: {settled} of its files were "
-                    "written anew, which changes no row",
+                    "rewritten, which changes no row",
                     remedy="Plan again on the table as it is now.",
                 )
             schema, partitions = evolve(table.transaction(), evolution), state.partition_by
@@ -129,12 +130,12 @@ class IcebergTarget:
         return 0 if table is None else len(unsettled(table))
 
     def settle(self) -> int:
-        """Writes files anew that other writers covered with deletes or renamed columns; returns how many."""
+        """Rewrites files that other writers covered with deletes or renamed columns; returns how many."""
         table = self.table()
         return 0 if table is None else self._settle(table)
 
     def _settle(self, table: Table) -> int:
-        with self.settings.speaking():
+        with self.settings.translated_errors():
             try:
                 return settle(table)
             except (CommitFailedException, ValidationException) as refused:
@@ -143,7 +144,7 @@ class IcebergTarget:
     def _stage_creation(self, identifier: str, evolution: EvolutionPlan, partition_by: tuple[str, ...]) -> Table:
         schema = new_table_schema(evolution.final)
         spec = partition_spec(schema, partition_by) if partition_by else UNPARTITIONED_PARTITION_SPEC
-        with self.settings.speaking():
+        with self.settings.translated_errors():
             with suppress(NamespaceAlreadyExistsError):  # another process was quicker
                 self.catalog.create_namespace_if_not_exists(self.identifier[:-1])
             try:
@@ -162,15 +163,14 @@ class IcebergTarget:
 
     def _require_unmoved(self, table: Table, state: TableState) -> None:
         if version(table.metadata) != state.version:
-            raise ConcurrentModification(f"{self.name} was changed since it was read")
+            raise changed_since_read(self.address)
 
     def commit(self, state: TableState, staging: Staging, change: Change) -> Commit:
-        if lost := [column.name for column in state.schema if column.name not in change.evolution.final]:
-            raise ColumnDropRefused(table=self.name, columns=lost)
+        require_no_column_lost(self.address, state.schema, change.evolution.final)
         # Until the catalog has answered, the files may be part of the table: an abandoned staging then keeps them.
         self._undecided.add(staging.id)
         try:
-            with self.settings.speaking():
+            with self.settings.translated_errors():
                 if state.exists:
                     table = commit(self.existing_table(), by_uri(state), state.version, staging, change)
                 else:

@@ -20,12 +20,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeVar
 
 from lakebed.errors import AlreadyExists, Changed, ConcurrentModification, NotFound, TargetError
 from lakebed.retry import retry, waiting
 from lakebed.storage import Entry, Storage, is_local, join, local_path, sync_file, sync_folder
 from lakebed.targets.parquet.lock import WAIT_SECONDS, exclusive
+from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
 from lakebed.targets.shared.staging import StagingArea
 
 try:  # twenty times as fast; not built for every machine
@@ -37,12 +38,7 @@ FORMAT = 1
 THREADS = 16
 CHUNK_BYTES = 4 * 1024 * 1024
 
-Checkpoint: TypeAlias = Callable[[str], None]
 T = TypeVar("T")
-
-
-def no_checkpoint(name: str) -> None:
-    """What a journal calls between its steps when nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class _Taken(Exception):
 class _Lease:
     """An object that only one can create, renewed while its owner lives.
 
-    Whoever waits takes it over when it has not changed for a whole lease by the waiter's own clock, so that clocks of
+    A waiter takes it over when it has not changed for a whole lease by the waiter's own clock, so that clocks of
     different machines need not agree.
     """
 
