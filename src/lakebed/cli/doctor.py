@@ -45,13 +45,11 @@ def doctor(
 
 
 def _print_spark_conf(settings: Settings, *, as_json: bool) -> None:
-    from lakebed.targets.iceberg.catalog import DEFAULT_CATALOG, CatalogSettings
+    from lakebed.targets.iceberg.catalog import CatalogSettings
     from lakebed.targets.iceberg.spark_conf import spark_conf
 
-    catalog = CatalogSettings.for_workdir(
-        settings.workdir_path,
-        properties=settings.catalog.get(DEFAULT_CATALOG),
-        storage=settings.storage.settings(),
+    catalog = CatalogSettings.choose(
+        None, settings.catalog, workdir=settings.workdir_path, storage=settings.storage.settings()
     )
     found = spark_conf(catalog)
     if as_json:

@@ -13,10 +13,9 @@ from requests.exceptions import RequestException
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
+from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConfigError, TargetError, first_line
 from lakebed.storage import StorageSettings, local_path
-
-DEFAULT_CATALOG = "lakebed"
 
 # How long a SQLite catalog waits for another process's commit, which takes milliseconds.
 SQLITE_TIMEOUT_SECONDS = 60
@@ -57,6 +56,26 @@ class CatalogSettings:
     ) -> "CatalogSettings":
         """The catalog with these properties; without any, `catalog.db` and `warehouse/` in the work directory."""
         return cls(name, dict(properties or _beside(workdir.absolute())), storage or StorageSettings())
+
+    @classmethod
+    def choose(
+        cls,
+        name: str | None,
+        catalogs: Mapping[str, Mapping[str, str]],
+        *,
+        workdir: Path,
+        storage: StorageSettings | None = None,
+    ) -> "CatalogSettings":
+        """The catalog of this name in the settings, the default one without a name; ConfigError for an unknown one."""
+        if name is None or name == DEFAULT_CATALOG:
+            return cls.for_workdir(workdir, properties=catalogs.get(DEFAULT_CATALOG), storage=storage)
+        if name not in catalogs:
+            known = ", ".join(sorted({DEFAULT_CATALOG, *catalogs}))
+            raise ConfigError(
+                f"there is no Iceberg catalog {name!r} in the settings",
+                remedy=f"Known catalogs: {known}. Others are set as [catalog.NAME] in lakebed.toml.",
+            )
+        return cls(name, dict(catalogs[name]), storage or StorageSettings())
 
     @property
     def sqlite_file(self) -> Path | None:

@@ -1,4 +1,4 @@
-"""The Iceberg target: `iceberg:NAMESPACE.TABLE`, one catalog commit and one snapshot for each change."""
+"""The Iceberg target: `iceberg:[CATALOG:]NAMESPACE.TABLE`, one catalog commit and one snapshot for each change."""
 
 import shutil
 import uuid
@@ -20,6 +20,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
 
+from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, NotFound, TargetError
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
@@ -56,17 +57,22 @@ TABLE_PROPERTIES = {
 class IcebergTarget:
     """One Iceberg table. Opening it touches nothing; the catalog is connected to when it is first needed."""
 
-    def __init__(self, namespace: str, table: str, catalog: CatalogSettings) -> None:
+    def __init__(
+        self, namespace: str, table: str, catalog: CatalogSettings, *, namespace_is_catalog: bool = False
+    ) -> None:
+        """`namespace_is_catalog`: the namespace begins with the name of another catalog, which may be meant."""
         if not table or not all(namespace.split(".")):
             raise ConfigError("an Iceberg table is written iceberg:NAMESPACE.TABLE")
         self.identifier = (*namespace.split("."), table)
         self.settings = catalog
+        self._namespace_is_catalog = namespace_is_catalog
         self._creations: dict[str, CreateTableTransaction] = {}
         self._undecided: set[str] = set()
 
     @property
     def address(self) -> str:
-        return f"iceberg:{self.name}"
+        catalog = "" if self.settings.name == DEFAULT_CATALOG else f"{self.settings.name}:"
+        return f"iceberg:{catalog}{self.name}"
 
     @property
     def name(self) -> str:
@@ -84,13 +90,28 @@ class IcebergTarget:
 
     def table(self) -> Table | None:
         """The table as PyIceberg knows it, or None where there is none."""
-        return self.settings.load(self.catalog, self.identifier) if self.settings.exists else None
+        found = self.settings.load(self.catalog, self.identifier) if self.settings.exists else None
+        if found is None and self._namespace_is_catalog and not self._namespace_exists():
+            first, *rest = self.identifier
+            raise ConfigError(
+                f"there is no namespace {'.'.join(self.identifier[:-1])} in the Iceberg catalog {self.settings.name}, "
+                f"and {first} is a catalog of the settings",
+                remedy=f"Did you mean iceberg:{first}:{'.'.join(rest)}? The namespace is written "
+                f"iceberg:{self.settings.name}:{self.name}.",
+            )
+        return found
+
+    def _namespace_exists(self) -> bool:
+        if not self.settings.exists:
+            return False
+        with self.settings.translated_errors():
+            return self.catalog.namespace_exists(self.identifier[:-1])
 
     def existing_table(self) -> Table:
         """The table, or NotFound."""
         table = self.table()
         if table is None:
-            raise NotFound(f"there is no table {self.name} in the Iceberg catalog {self.settings.describe()}")
+            raise NotFound(f"there is no table {self.address} in the Iceberg catalog {self.settings.describe()}")
         return table
 
     def state(self) -> TableState:
