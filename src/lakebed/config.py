@@ -21,6 +21,8 @@ from lakebed.storage import is_local
 
 FILE_NAME = "lakebed.toml"
 ENVIRONMENT_PREFIX = "LAKEBED_"
+# The Iceberg catalog that an address without one means.
+DEFAULT_CATALOG = "lakebed"
 
 
 def _decimals(text: str) -> str:
@@ -137,8 +139,8 @@ class Settings(_Section):
     staging: StagingSection = StagingSection()
     catalog: dict[str, dict[str, PropertyText]] = Field(
         default_factory=dict,
-        description="Iceberg catalogs by name, as [catalog.NAME] with any PyIceberg properties. "
-        "`lakebed` is the default one: SQLite in the work directory unless it is set here.",
+        description="Iceberg catalogs by name, as [catalog.NAME] with any PyIceberg properties; iceberg:NAME:NAMESPACE "
+        "opens one. `lakebed` is the default one: SQLite in the work directory unless it is set here.",
     )
 
     @property

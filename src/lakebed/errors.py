@@ -23,7 +23,7 @@
     ├── EngineError                       Spark, DuckDB or Arrow failed
     │   └── JavaMissing
     ├── TargetError
-    │   ├── ConcurrentModification        somebody else committed first
+    │   ├── ConcurrentModification        another writer committed first
     │   └── TargetLocked
     ├── StateError                        the ledger
     │   └── ClaimHeld                     another run works on the same thing
@@ -51,6 +51,11 @@ MERGE_ERROR_KINDS = (
     "CONCURRENT_MODIFICATION",
     "ENGINE_FAILED",
 )
+
+
+def first_line(error: Exception) -> str:
+    """What another library's error says, short enough for a message."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 class LakebedError(Exception):
@@ -99,7 +104,7 @@ class NotFound(StorageError, FileNotFoundError):
 
 
 class AlreadyExists(StorageError):
-    """A create-only put met an object that somebody else had put there."""
+    """A create-only put met an object that another process had put there."""
 
 
 class Changed(StorageError):
@@ -138,13 +143,13 @@ class HeaderError(SourceError):
 
 
 class UnplannedColumns(SourceError):
-    """A file has columns that the plan does not know; whoever planned adds `names` to the plan and tries again."""
+    """A file has columns that the plan does not know; the planner adds `names` to the plan and tries again."""
 
     def __init__(self, *, file: str, names: Sequence[str]) -> None:
         shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         super().__init__(
             f"{file}: {len(names)} of its columns are not in the plan: {shown}",
-            remedy="Load the delivery again: the plan is made anew from the headers of its files.",
+            remedy="Load the delivery again: it is planned again from the headers of its files.",
         )
         self.file = file
         self.names = tuple(names)
@@ -181,7 +186,7 @@ class SchemaError(LakebedError):
 
 
 class UnsupportedType(SchemaError):
-    """A type of another system that ours has no word for."""
+    """A type of another system that has no counterpart here."""
 
     def __init__(self, *, system: str, type_name: str, column: str | None = None) -> None:
         where = f"column {column}: " if column else ""
@@ -194,7 +199,7 @@ class UnsupportedType(SchemaError):
 
 
 class ColumnDropRefused(SchemaError):
-    """Somebody asked for columns to be dropped, or a commit would have lost them."""
+    """Columns were to be dropped, or a commit would have lost them."""
 
     def __init__(self, *, table: str, columns: Sequence[str]) -> None:
         super().__init__(
@@ -292,7 +297,7 @@ class TargetError(LakebedError):
 
 
 class ConcurrentModification(TargetError):
-    """Somebody else committed to the table since it was read."""
+    """Another writer committed to the table since it was read."""
 
 
 class TargetLocked(TargetError):

@@ -71,16 +71,12 @@ def doctor(
 
 def catalog_conf(workdir: str | os.PathLike[str] | None = None) -> dict[str, str]:
     """The settings with which a user's own Spark opens our Iceberg tables: `lakebed doctor --spark-conf`."""
-    from lakebed.targets.iceberg.catalog import DEFAULT_CATALOG, CatalogSettings
+    from lakebed.targets.iceberg.catalog import CatalogSettings
     from lakebed.targets.iceberg.spark_conf import spark_conf
 
     settings = load_settings({"workdir": workdir and os.fspath(workdir)})
     return spark_conf(
-        CatalogSettings.for_workdir(
-            settings.workdir_path,
-            properties=settings.catalog.get(DEFAULT_CATALOG),
-            storage=settings.storage,
-        )
+        CatalogSettings.choose(None, settings.catalog, workdir=settings.workdir_path, storage=settings.storage)
     )
 
 

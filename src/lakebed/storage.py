@@ -21,7 +21,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, PreconditionError
 from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
-from lakebed.errors import AlreadyExists, Changed, ConfigError, NotFound, StorageError
+from lakebed.errors import AlreadyExists, Changed, ConfigError, NotFound, StorageError, first_line
 from lakebed.kernels.storage_settings import StorageSettings
 
 if TYPE_CHECKING:
@@ -334,10 +334,6 @@ def _translated(uri: str) -> Iterator[None]:
         raise Changed(f"{uri} is not what it was", uri=uri) from None
     except PermissionDeniedError as error:
         remedy = "Check the credentials: keys, profile or role, and whether the bucket asks the requester to pay."
-        raise StorageError(f"access to {uri} was denied: {_first_line(error)}", uri=uri, remedy=remedy) from error
+        raise StorageError(f"access to {uri} was denied: {first_line(error)}", uri=uri, remedy=remedy) from error
     except (BaseError, OSError) as error:
-        raise StorageError(f"{uri}: {_first_line(error)}", uri=uri) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise StorageError(f"{uri}: {first_line(error)}", uri=uri) from error

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,9 +14,12 @@ import pyarrow.dataset as pads
 import pytest
 from tests.support import SUPPORT, merging_dies
 
+from lakebed import retry
 from lakebed.engines.arrow.merge import ArrowMerge
 from lakebed.engines.spark.session import Session
-from lakebed.errors import ConcurrentModification, DatasetMergeError
+from lakebed.errors import ConcurrentModification, DatasetMergeError, TargetError
+from lakebed.model import Staging
+from lakebed.schema.evolve import EvolutionPlan
 from lakebed.table.merge import merge
 from lakebed.targets.base import Change, Commit, TableState
 from lakebed.targets.parquet.target import ParquetTarget
@@ -80,7 +84,7 @@ def test_spark_reads_what_the_others_read_after_recovery(tmp_path: Path, spark_l
 
 
 class Interrupted(ParquetTarget):
-    """A table to which somebody else commits just before each of our commits, a number of times."""
+    """A table to which another writer commits just before each of our commits, a number of times."""
 
     def __init__(self, folder: str, times: int) -> None:
         super().__init__(folder)
@@ -89,22 +93,37 @@ class Interrupted(ParquetTarget):
 
     def commit(self, state: TableState, staging: object, change: Change) -> Commit:
         if self.left:
-            self.left -= 1
-            row = pa.table({"id": [1000 + self.left], "v": ["theirs"]})
-            merge(row, self.folder, keys="id", engine="arrow")
+            self.commit_theirs()
         return super().commit(state, staging, change)  # type: ignore[arg-type]
 
+    def commit_theirs(self) -> None:
+        self.left -= 1
+        row = pa.table({"id": [1000 + self.left], "v": ["theirs"]})
+        merge(row, self.folder, keys="id", engine="arrow")
 
-def test_a_merge_plans_anew_when_somebody_else_commits(tmp_path: Path) -> None:
+
+class Replaced(Interrupted):
+    """A table whose files another writer replaces while an engine reads them, which makes the engine fail."""
+
+    def stage(self, state: TableState, evolution: EvolutionPlan, *, partition_by: Sequence[str] = ()) -> Staging:
+        if self.left:
+            self.commit_theirs()
+            raise TargetError("the engine met a file that is gone")
+        return super().stage(state, evolution, partition_by=partition_by)
+
+
+@pytest.mark.parametrize("kind", [Interrupted, Replaced])
+def test_a_merge_plans_again_when_another_writer_commits(kind: type[Interrupted], tmp_path: Path) -> None:
     merging_dies.fill(tmp_path / "t")
-    target = Interrupted(str(tmp_path / "t"), times=2)
+    target = kind(str(tmp_path / "t"), times=2)
     result = merge(merging_dies.table(merging_dies.CHANGES), target, keys="id", engine="arrow")
     assert (result.updated, result.inserted, result.before) == (20, 10, 102)
     found = dict(readers(tmp_path / "t")["pyarrow"])
     assert found == {**dict(merging_dies.NEW), 1000: "theirs", 1001: "theirs"}
 
 
-def test_a_merge_gives_up_and_says_so(tmp_path: Path) -> None:
+def test_a_merge_gives_up_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "CLOCK", retry.Clock(sleep=lambda seconds: None))
     merging_dies.fill(tmp_path / "t")
     target = Interrupted(str(tmp_path / "t"), times=100)
     with pytest.raises(DatasetMergeError) as caught:

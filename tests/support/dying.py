@@ -14,8 +14,8 @@ from lakebed.errors import ConcurrentModification, TargetLocked
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.targets.base import Target
 from lakebed.targets.duckdb.target import DuckDBTarget
-from lakebed.targets.parquet.journal import Checkpoint, no_checkpoint
 from lakebed.targets.parquet.target import ParquetTarget
+from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
 from lakebed.testing.target import OCTOBER, Loader, rows
 
 OLD = rows(OCTOBER, range(20), delivery="old")

@@ -157,7 +157,7 @@ def test_after_strangers_spark_reads_what_they_left_and_our_next_load_loses_noth
     from lakebed.errors import ConcurrentModification
 
     new = of_slice(pa.table({"id": [9], "mine": ["m"]}), Slice("p", "report", "2026-11"))
-    with pytest.raises(ConcurrentModification, match="written anew"):
+    with pytest.raises(ConcurrentModification, match="rewritten"):
         load(target, new)
     load(target, new)
     assert seen(rows_of(target)) == [*expected, (9, None, None)]

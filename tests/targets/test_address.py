@@ -19,6 +19,10 @@ from lakebed.targets.parquet.target import ParquetTarget
         ("iceberg:billing", Address("iceberg", "billing")),
         ("iceberg:billing.costs", Address("iceberg", "billing", "costs")),
         ("iceberg:a.b.costs", Address("iceberg", "a.b", "costs")),
+        ("iceberg:prod:billing", Address("iceberg", "billing", catalog="prod")),
+        ("iceberg:prod:a.b.costs", Address("iceberg", "a.b", "costs", catalog="prod")),
+        ("iceberg:billing.costs@audit", Address("iceberg", "billing", "costs", branch="audit")),
+        ("iceberg:prod:a.costs@my-branch", Address("iceberg", "a", "costs", catalog="prod", branch="my-branch")),
         ("parquet:out", Address("parquet", "out")),
         ("parquet:s3://bucket/lake/costs", Address("parquet", "s3://bucket/lake/costs")),
     ],
@@ -30,10 +34,15 @@ def test_every_form_reads_and_writes(text: str, expected: Address) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "costs", "s3://bucket/x", "mysql:x", "duckdb:", "duckdb:#t", "duckdb:f#", "duckdb:s3://b/f#t", "iceberg:a..b"],
+    [
+        *("", "costs", "s3://bucket/x", "mysql:x", "duckdb:", "duckdb:#t", "duckdb:f#", "duckdb:s3://b/f#t"),
+        *("iceberg:a..b", "iceberg::a.b", "iceberg:prod:", "iceberg:a:b:c", "iceberg:a.b@", "iceberg:@x"),
+    ],
 )
 def test_anything_else_is_refused_with_the_forms(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"duckdb:FILE\[#TABLE\], iceberg:NAMESPACE\[.TABLE\], parquet:FOLDER"):
+    with pytest.raises(
+        ConfigError, match=r"duckdb:FILE\[#TABLE\], iceberg:\[CATALOG:\]NAMESPACE\[.TABLE\]\[@BRANCH\], parquet:FOLDER"
+    ):
         Address.parse(text)
 
 
@@ -47,6 +56,7 @@ def test_a_bare_path_is_parquet_where_that_is_allowed() -> None:
 def test_naming_a_table() -> None:
     assert str(Address.parse("duckdb:f").with_table("costs")) == "duckdb:f#costs"
     assert str(Address.parse("iceberg:a").with_table("costs")) == "iceberg:a.costs"
+    assert str(Address.parse("iceberg:prod:a@b").with_table("costs")) == "iceberg:prod:a.costs@b"
     parquet = Address.parse("parquet:f")
     assert parquet.with_table("costs") is parquet
     assert parquet.names_table

@@ -18,7 +18,9 @@ def _help(section: type[Settings] | type[SparkSection], name: str) -> str:
 Source = Annotated[
     str, typer.Argument(help="A folder, a manifest or a data file: a local path, s3://, gs:// or az://.")
 ]
-Target = Annotated[str, typer.Option(help="duckdb:FILE[#TABLE], iceberg:NAMESPACE[.TABLE] or parquet:FOLDER.")]
+Target = Annotated[
+    str, typer.Option(help="duckdb:FILE[#TABLE], iceberg:[CATALOG:]NAMESPACE[.TABLE] or parquet:FOLDER.")
+]
 Table = Annotated[str | None, typer.Option(help="The table's name. Without it a table is named after its report.")]
 Report = Annotated[str | None, typer.Option(help="Only this report; for files without a manifest, its name.")]
 Payer = Annotated[str | None, typer.Option(help="Only this payer account.")]

@@ -2,17 +2,17 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
-from lakebed.config import load_settings
+from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ColumnDropRefused, ConfigError, NotFound, SchemaError
 from lakebed.schema.duckdb import from_duckdb
 from lakebed.schema.evolve import Policy
 from lakebed.schema.types import Column, DataType, Schema, Text
 from lakebed.table.evolve import apply, parse_type
-
-if TYPE_CHECKING:
-    from lakebed.targets.iceberg.target import IcebergTarget
+from lakebed.targets.address import Address
+from lakebed.targets.base import Target
+from lakebed.workspace import Workspace
 
 LOG = logging.getLogger("lakebed")
 
@@ -29,7 +29,7 @@ class Relation(Protocol):
     def identifier(self) -> str | None: ...
 
 
-AnyRelation: TypeAlias = "Relation | IcebergTarget | str"
+AnyRelation: TypeAlias = Relation | Target | str
 
 
 def evolve_s3_tables_schema(
@@ -40,15 +40,14 @@ def evolve_s3_tables_schema(
     """Adds columns (`{'name': ..., 'type': ...}`, types in DuckDB's words) to the table; True when they are there.
 
     Columns that the table has already, in whatever case, are left as they are. Asking for a drop raises
-    ColumnDropRefused and changes nothing. A type that nobody knows becomes text, and a warning says so.
+    ColumnDropRefused and changes nothing. An unknown type becomes text, and a warning says so.
     """
     target = _target(relation)
     if drop_columns:
-        raise ColumnDropRefused(table=target.name, columns=list(drop_columns))
+        raise ColumnDropRefused(table=target.address, columns=list(drop_columns))
     if not target.state().exists:
         raise NotFound(
-            f"there is no table {target.name} in the Iceberg catalog {target.settings.describe()}",
-            remedy="Columns are added to tables that exist.",
+            f"there is no table {target.address}", remedy="Columns are added to tables that exist: check its name."
         )
     new = Schema.of(Column(one["name"], _type(one["name"], one["type"])) for one in add_columns or ())
     new.require_unambiguous(side="source")
@@ -72,26 +71,19 @@ def _type(column: str, text: str) -> DataType:
         return Text()
 
 
-def _target(relation: AnyRelation) -> "IcebergTarget":
-    from lakebed.targets.iceberg.catalog import DEFAULT_CATALOG, CatalogSettings
-    from lakebed.targets.iceberg.target import IcebergTarget
-
-    if isinstance(relation, IcebergTarget):
-        return relation
+def _target(relation: AnyRelation) -> Target:
+    workspace = Workspace.open()
+    if isinstance(relation, str) and relation.startswith("iceberg:"):
+        return workspace.target(relation)
     if isinstance(relation, str):
-        *database, namespace, table = relation.removeprefix("iceberg:").replace('"', "").rsplit(".", 2)
-        name = database[0] if database else None
+        *databases, namespace, table = ("", *relation.replace('"', "").rsplit(".", 2))
+        database: str | None = databases[-1]
+    elif isinstance(relation, Relation):
+        database, namespace, table = relation.database, relation.schema or "", relation.identifier or ""
     else:
-        namespace, table, name = relation.schema or "", relation.identifier or "", relation.database
+        return relation
     if not namespace or not table:
         raise ConfigError(f"{relation} names no table", remedy="Name it as NAMESPACE.TABLE.")
-    settings = load_settings()
-    # dbt's database is the name under which a catalog was attached; one of that name in lakebed.toml is meant.
-    chosen = name if name in settings.catalog else DEFAULT_CATALOG
-    catalog = CatalogSettings.for_workdir(
-        settings.workdir_path,
-        properties=settings.catalog.get(chosen),
-        storage=settings.storage,
-        name=chosen,
-    )
-    return IcebergTarget(namespace, table, catalog)
+    # dbt's database is the name under which a catalog was attached; one of that name in the settings is meant.
+    catalog = database if database in workspace.settings.catalog else DEFAULT_CATALOG
+    return workspace.target(Address("iceberg", namespace, table, catalog=catalog))

@@ -140,23 +140,23 @@ def _arrow_table(name: str, schema: Iterable[object]) -> SchemaTable:
 
 
 def from_iceberg(place: str, *, workdir: str | None = None) -> list[SchemaTable]:
-    """The tables of a namespace, or one of them, in the work directory's catalog or PyIceberg's own."""
+    """The tables of a namespace, or one of them: `[CATALOG:]NAMESPACE[.TABLE]`."""
     from pyiceberg.exceptions import NoSuchNamespaceError
 
     from lakebed.config import load_settings
-    from lakebed.targets.iceberg.catalog import DEFAULT_CATALOG, CatalogSettings
+    from lakebed.targets.address import Address
+    from lakebed.targets.iceberg.catalog import CatalogSettings
 
     settings = load_settings({"workdir": workdir})
-    catalog_settings = CatalogSettings.for_workdir(
-        settings.workdir_path,
-        properties=settings.catalog.get(DEFAULT_CATALOG),
-        storage=settings.storage,
+    address = Address.parse(f"iceberg:{place}")
+    catalog_settings = CatalogSettings.choose(
+        address.catalog, settings.catalog, workdir=settings.workdir_path, storage=settings.storage
     )
-    parts = tuple(place.split("."))
+    parts = (*address.place.split("."), *([address.table] if address.table else ()))
     loaded = []
     if catalog_settings.exists:
         catalog = catalog_settings.open()
-        with catalog_settings.speaking():
+        with catalog_settings.translated_errors():
             try:
                 names = catalog.list_tables(parts)
             except NoSuchNamespaceError:

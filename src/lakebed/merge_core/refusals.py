@@ -97,9 +97,9 @@ def ambiguous_case(spec: MergeSpec, *, side: str, names: Sequence[str]) -> Datas
     )
 
 
-def concurrent(spec: MergeSpec, *, target: str, attempts: int) -> DatasetMergeError:
+def concurrent(spec: MergeSpec, *, target: str) -> DatasetMergeError:
     return DatasetMergeError(
-        f"{target} was changed by another writer during each of {attempts} attempts",
+        f"{target} was changed by other writers during every attempt to merge into it",
         kind="CONCURRENT_MODIFICATION",
         remedy="Run the merge again: it plans on the table as it then is.",
         strategy=spec.strategy,

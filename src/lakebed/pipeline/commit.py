@@ -1,14 +1,11 @@
 """Converts a delivery's files and commits them in place of its slice's old rows: whole or not at all."""
 
-import random
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from lakebed.engines.protocols.load import ConvertJob, Engine
-from lakebed.errors import Changed, ConcurrentModification, SourceError, UnplannedColumns
+from lakebed.errors import Changed, SourceError, UnplannedColumns
 from lakebed.kernels.convert import quarantine_schema
 from lakebed.model import (
     DELIVERY,
@@ -32,26 +29,8 @@ from lakebed.storage import join
 from lakebed.targets.address import Address
 from lakebed.targets.base import Change, Commit, TableState, Target
 
-T = TypeVar("T")
-
 # A delivery whose files keep bringing columns that no earlier file had is planned no more often than this.
 MOST_PLANS = 8
-
-# Another writer commits to the same table: plan again on what it left, a little later each time.
-ATTEMPTS = 8
-FIRST_PAUSE_SECONDS = 0.1
-LAST_PAUSE_SECONDS = 5.0
-
-
-def retry_on_conflict(attempt: Callable[[], T]) -> T:
-    """Calls again, after a growing pause, where another writer has committed to the table meanwhile."""
-    for number in range(1, ATTEMPTS):
-        try:
-            return attempt()
-        except ConcurrentModification:
-            pause = min(LAST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2**number)
-            time.sleep(pause * random.uniform(0.5, 1.5))
-    return attempt()
 
 
 @dataclass(frozen=True)

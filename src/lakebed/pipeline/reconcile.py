@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Unpack
 
@@ -15,7 +15,6 @@ from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.tables import parse_target
 from lakebed.state.ledger import Ledger
 from lakebed.state.records import LoadOutcome, LoadRecord, SumRecord, schema_changes
-from lakebed.storage import absolute
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 
@@ -104,9 +103,8 @@ def reconcile(
 
 
 def _is_in(table: str, wanted: Address) -> bool:
-    found = Address.parse(table)
-    place = absolute(wanted.place) if wanted.kind != "iceberg" else wanted.place
-    return (found.kind, found.place) == (wanted.kind, place) and wanted.table in (None, found.table)
+    found, asked = Address.parse(table), wanted.as_recorded()
+    return found == (replace(asked, table=found.table) if asked.table is None else asked)
 
 
 def _reconcile_again(target: Target, load: LoadRecord, ledger: Ledger) -> ReconciledLoad:

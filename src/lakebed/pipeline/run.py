@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, TargetError
 from lakebed.model import Delivery
-from lakebed.pipeline.commit import commit_delivery, retry_on_conflict
+from lakebed.pipeline.commit import commit_delivery
 from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.decide import Decision, current_delivery, decide
 from lakebed.pipeline.discover import discover_to_load, rediscover
@@ -18,6 +18,7 @@ from lakebed.pipeline.reports import DeliveryReport, RunReport, TableReport
 from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.stage import prepare_files, remove_unneeded_copies
 from lakebed.pipeline.tables import ReportKey, choose_tables, parse_target
+from lakebed.retry import retry
 from lakebed.source.filters import DiscoverFilters
 from lakebed.state.claims import Claim
 from lakebed.state.rebuild import describe_table
@@ -138,7 +139,10 @@ def _load_delivery(
     context.observer.loading(ready)
     ledger.begin_load(claim, target.address, ready.slice, ready.id)
     try:
-        committed = retry_on_conflict(lambda: commit_delivery(context, claim, address, ready, known))
+        committed = retry(
+            lambda: commit_delivery(context, claim, address, ready, known),
+            what=f"the load of {ready.slice} into {target.address}",
+        )
         reconciliation = reconcile_load(target, ready, committed)
     except LakebedError as error:
         seconds = _seconds_since(started)

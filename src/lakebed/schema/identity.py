@@ -24,7 +24,7 @@ class Identities:
     """The column names of a table and the originals that are known to stand for them.
 
     `by_original` maps each original to its name; `names` are all names of the table in their order, also those of
-    columns whose original nobody wrote down.
+    columns whose original is not written down.
     """
 
     by_original: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -73,7 +73,7 @@ class Identities:
 
 
 def _is_original(text: str, name: str) -> bool:
-    """Whether a comment in a table is the original of this column, or merely somebody's remark.
+    """Whether a comment in a table is the original of this column, or a remark.
 
     A CUR original is known by its category, also where a user renamed the column; any other must explain the name.
     """
@@ -141,7 +141,7 @@ class _Matcher:
                 self._by_form.setdefault(form, []).append(name)
 
     def claimable(self, name: str) -> bool:
-        """The table has this column, nobody wrote down its original, and it is not Lakebed's own."""
+        """The table has this column, its original is not written down, and it is not Lakebed's own."""
         return not self._identities.originals(name) and fold(name) not in _RESERVED
 
     def claim(self, name: str) -> None:
@@ -162,7 +162,7 @@ class _Matcher:
             )
         )
         for form in wanted:
-            # A column whose original nobody knows is known by its name alone.
+            # A column whose original is unknown is known by its name alone.
             if form in self._spelling and self.claimable(form) and form not in self._claimed:
                 return self._spelling[form]
         if "/" in original:

@@ -2,8 +2,6 @@
 
 import json
 import os
-import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -13,7 +11,8 @@ import pyarrow.parquet as pq
 
 from lakebed.config import load_settings
 from lakebed.engines.registry import local_engine
-from lakebed.errors import ConcurrentModification, ConfigError, SchemaError
+from lakebed.errors import ConfigError, SchemaError
+from lakebed.retry import retry
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.duckdb import from_duckdb
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
@@ -25,9 +24,6 @@ from lakebed.targets.base import Change, TableState, Target
 
 SchemaLike: TypeAlias = Schema | pa.Schema | Mapping[str, str] | Sequence[Mapping[str, str]] | str | os.PathLike[str]
 """The columns of a table: as a schema, as names and types, as DDL text, or the path of a file that holds them."""
-
-ATTEMPTS = 10
-LONGEST_PAUSE_SECONDS = 3.0
 
 
 def evolve(
@@ -67,20 +63,14 @@ def evolve(
 
 
 def apply(target: Target, incoming: Callable[[Schema], Schema], policy: Policy) -> tuple[EvolutionPlan, str]:
-    """Commits a schema change alone; when somebody else commits first, plans again on what they left."""
-    for attempt in range(1, ATTEMPTS + 1):
+    """Commits a schema change alone; when another writer commits first, plans again on what it left."""
+
+    def attempt() -> tuple[EvolutionPlan, str]:
         state = target.state()
         plan = plan_evolution(state.schema if state.exists else None, incoming(state.schema), policy)
-        if not plan.changes_schema:
-            return plan, state.version
-        try:
-            return plan, _commit(target, state, plan)
-        except ConcurrentModification:
-            if attempt == ATTEMPTS:
-                raise
-            pause = min(LONGEST_PAUSE_SECONDS, 0.05 * 2**attempt)
-            time.sleep(random.uniform(pause / 2, pause))
-    raise AssertionError("unreachable")
+        return plan, _commit(target, state, plan) if plan.changes_schema else state.version
+
+    return retry(attempt, what=f"the schema change of {target.address}")
 
 
 def _commit(target: Target, state: TableState, plan: EvolutionPlan) -> str:

@@ -14,6 +14,7 @@ from lakebed.errors import (
     ConcurrentModification,
     DatasetMergeError,
     InvalidMergeArgument,
+    LakebedError,
     SchemaError,
     UnsupportedType,
 )
@@ -24,6 +25,7 @@ from lakebed.merge_core.result import MergeResult, check_balance
 from lakebed.merge_core.spec import MergeSpec, require_flag
 from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging
+from lakebed.retry import retry
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.types import Schema, fold
 from lakebed.storage import Storage
@@ -32,9 +34,6 @@ from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableSta
 from lakebed.targets.shared.footers import with_bounds
 
 log = logging.getLogger(__name__)
-
-# How often a merge plans again when another writer commits in between.
-ATTEMPTS = 5
 
 
 def merge(
@@ -72,16 +71,10 @@ def merge(
     table = _open(target, settings, storage)
     with chosen.open(source, storage.settings.resolved()) as rows:
         run = _Run(spec, rows, table, storage, dry_run=dry_run)
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return run.attempt()
-            except ConcurrentModification as error:
-                log.info(
-                    "attempt %d of the merge into %s met another commit: %s", attempt, table.address, error.message
-                )
-                if attempt == ATTEMPTS:
-                    raise refusals.concurrent(spec, target=table.address, attempts=ATTEMPTS) from error
-    raise AssertionError("unreachable")
+        try:
+            return retry(run.attempt, what=f"the merge into {table.address}")
+        except ConcurrentModification as error:
+            raise refusals.concurrent(spec, target=table.address) from error
 
 
 def _engine(engine: str | MergeEngine | None, source: Source, context: MergeContext) -> MergeEngine:
@@ -104,6 +97,19 @@ class _Run:
 
     def attempt(self) -> MergeResult:
         state = self._state()
+        try:
+            return self._merge(state)
+        except ConcurrentModification:
+            raise
+        except LakebedError as error:
+            # Files that another commit replaces while an engine reads them make it fail, or miscount, in any way.
+            if self.target.state().version == state.version:
+                raise
+            raise ConcurrentModification(
+                f"{self.target.address} was changed while its files were read: {error.message}"
+            ) from error
+
+    def _merge(self, state: TableState) -> MergeResult:
         unified = self._unified(state)
         source = self._check(unified)
         if not self.target.capabilities.made_of_files:

@@ -3,23 +3,25 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
 
 from lakebed.errors import ConfigError
 from lakebed.storage import Storage, absolute
 from lakebed.targets.base import Target
-
-Kind: TypeAlias = Literal["duckdb", "iceberg", "parquet"]
-FORMS = "duckdb:FILE[#TABLE], iceberg:NAMESPACE[.TABLE], parquet:FOLDER"
+from lakebed.targets.registry import BARE_PATH, NAMES, Opening, forms, target_kind
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A target as it was written; `table` is None where the place can hold several and none was named."""
+    """A target as it was written; `table` is None where the place can hold several and none was named.
 
-    kind: Kind
+    `catalog` and `branch` are None where none was written, or where the kind has no such thing.
+    """
+
+    kind: str
     place: str
     table: str | None = None
+    catalog: str | None = None
+    branch: str | None = None
 
     @classmethod
     def parse(cls, text: str, *, bare_path: bool = False) -> "Address":
@@ -29,22 +31,30 @@ class Address:
         'duckdb:costs.duckdb#report'
         """
         kind, colon, rest = text.partition(":")
-        if colon and kind in get_args(Kind):
+        if colon and kind in NAMES:
             if not rest:
                 raise _wrong(text, f"nothing follows {kind}:")
-            return _READERS[kind](text, rest)
+            try:
+                return target_kind(kind).read(rest)
+            except ValueError as wrong:
+                raise _wrong(text, str(wrong)) from None
         if bare_path and text:
-            return cls("parquet", text)
+            return cls(BARE_PATH, text)
         raise _wrong(text, "it does not begin with a kind of target")
 
     @property
     def names_table(self) -> bool:
-        """One table is meant. A Parquet folder is always one."""
-        return self.kind == "parquet" or self.table is not None
+        """One table is meant."""
+        return self.table is not None or target_kind(self.kind).always_one_table
+
+    @property
+    def data_folder(self) -> str | None:
+        """The folder that engines write into, where the address alone says which."""
+        return absolute(self.place) if target_kind(self.kind).data_at_place else None
 
     def with_table(self, name: str) -> "Address":
-        """The address of this table in the place; a Parquet folder stays itself, being one table already."""
-        if self.kind == "parquet" or self.table == name:
+        """The address of this table in the place; a place that is always one table stays itself."""
+        if target_kind(self.kind).always_one_table or self.table == name:
             return self
         if self.table is not None:
             raise ConfigError(
@@ -53,16 +63,23 @@ class Address:
             )
         return replace(self, table=name)
 
+    def as_recorded(self) -> "Address":
+        """The address as reports and the ledger write it: the same from whichever folder a run is started."""
+        return target_kind(self.kind).recorded(self)
+
     def beside(self, suffix: str) -> "Address":
         """The table of the same place whose name has a suffix: `costs.duckdb#report_rejected`."""
-        if self.kind == "parquet":
+        if target_kind(self.kind).always_one_table:
             return replace(self, place=self.place.rstrip("/") + suffix)
         return replace(self, table=f"{self.table or ''}{suffix}")
 
     def __str__(self) -> str:
-        if self.table is None:
-            return f"{self.kind}:{self.place}"
-        return f"{self.kind}:{self.place}{'#' if self.kind == 'duckdb' else '.'}{self.table}"
+        return f"{self.kind}:{target_kind(self.kind).write(self)}"
+
+
+def with_absolute_place(address: Address) -> Address:
+    """How addresses whose place is a path are recorded."""
+    return replace(address, place=absolute(address.place))
 
 
 def open_target(
@@ -74,66 +91,21 @@ def open_target(
     staging: str | None = None,
     read_only: bool = False,
 ) -> Target:
-    """The table at an address, which need not exist yet. Only the modules of its own kind are imported.
-
-    `catalogs` are the Iceberg catalogs of the settings; `lakebed` is SQLite in the work directory unless it is set.
-    `staging` is a folder that workers reach, for a DuckDB file, beside which only this machine can write. Opened
-    `read_only`, not even a commit that a crash interrupted is finished.
-    """
+    """The table at an address, which need not exist yet; `Opening` says what the other parameters are for."""
     if isinstance(address, str):
         address = Address.parse(address)
-    if address.kind == "parquet":
-        from lakebed.targets.parquet.target import ParquetTarget
-
-        return ParquetTarget(absolute(address.place), storage, read_only=read_only)
-    if address.table is None:
-        form = {"duckdb": "duckdb:FILE#TABLE", "iceberg": "iceberg:NAMESPACE.TABLE"}[address.kind]
-        raise ConfigError(f"{address} names no table", remedy=f"Name one with --table, or write {form}.")
-    if address.kind == "duckdb":
-        from lakebed.targets.duckdb.target import DuckDBTarget
-
-        return DuckDBTarget(absolute(address.place), address.table, storage=storage, staging=staging)
+    kind = target_kind(address.kind)
+    if not address.names_table:
+        raise ConfigError(f"{address} names no table", remedy=f"Name one with --table, or write {kind.table_form}.")
     try:
-        from lakebed.targets.iceberg.catalog import DEFAULT_CATALOG, CatalogSettings
-        from lakebed.targets.iceberg.target import IcebergTarget
+        return kind.open(address, Opening(workdir, storage, catalogs or {}, staging, read_only))
     except ModuleNotFoundError as missing:
+        if kind.extra is None:
+            raise
         raise ConfigError(
-            f"{address} needs {missing.name}, which is not installed", remedy="pip install 'lakebed[iceberg]'"
+            f"{address} needs {missing.name}, which is not installed", remedy=f"pip install 'lakebed[{kind.extra}]'"
         ) from missing
-    catalog = CatalogSettings.for_workdir(
-        workdir,
-        properties=(catalogs or {}).get(DEFAULT_CATALOG),
-        storage=None if storage is None else storage.settings,
-    )
-    return IcebergTarget(address.place, address.table, catalog)
-
-
-def _parquet(text: str, rest: str) -> Address:
-    return Address("parquet", rest)
-
-
-def _duckdb(text: str, rest: str) -> Address:
-    if "://" in rest:
-        raise _wrong(text, "a DuckDB file lies on a local disk")
-    place, mark, table = rest.rpartition("#")
-    if not mark:
-        return Address("duckdb", rest)
-    if not place or not table:
-        raise _wrong(text, "the file or the table beside # is missing")
-    return Address("duckdb", place, table)
-
-
-def _iceberg(text: str, rest: str) -> Address:
-    namespace, dot, table = rest.rpartition(".")
-    if not dot:
-        return Address("iceberg", rest)
-    if not all(rest.split(".")):
-        raise _wrong(text, "a part between its dots is empty")
-    return Address("iceberg", namespace, table)
-
-
-_READERS = {"parquet": _parquet, "duckdb": _duckdb, "iceberg": _iceberg}
 
 
 def _wrong(text: str, why: str) -> ConfigError:
-    return ConfigError(f"{text!r} is not a target: {why}", remedy=f"A target is written as one of: {FORMS}.")
+    return ConfigError(f"{text!r} is not a target: {why}", remedy=f"A target is written as one of: {forms()}.")

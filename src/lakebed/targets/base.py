@@ -164,5 +164,5 @@ class Settles(Protocol):
         ...
 
     def settle(self) -> int:
-        """Writes such files anew, so that engines may read every file as it is; returns how many there were."""
+        """Rewrites such files, so that engines may read every file as it is; returns how many there were."""
         ...

@@ -18,7 +18,7 @@ from lakebed.schema.evolve import plan_evolution
 from lakebed.schema.types import Column, Integer, Schema, Text
 from lakebed.storage import Storage
 from lakebed.targets.base import Change
-from lakebed.targets.parquet import target as parquet
+from lakebed.targets.parquet import state as parquet
 from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.targets.shared.footers import Footer, match, read_footers, with_bounds
 from lakebed.testing.target import BASE, NOVEMBER, OCTOBER, Loader, contents, rows

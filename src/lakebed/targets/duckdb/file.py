@@ -1,7 +1,6 @@
 """Opens a DuckDB file for one reading or one transaction, and says plainly who holds it when that is not possible."""
 
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,12 +8,13 @@ from typing import TypeAlias
 
 import duckdb
 
-from lakebed.errors import ConcurrentModification, TargetError, TargetLocked
+from lakebed.errors import ConcurrentModification, TargetError, TargetLocked, first_line
+from lakebed.retry import retry, waiting
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 
-POLL_SECONDS = 0.1
-WAIT_SECONDS = 10.0
+# Eight processes that commit one after the other fit into it, each with a few seconds of work.
+WAIT_SECONDS = 30.0
 
 
 class DuckDBFile:
@@ -31,7 +31,7 @@ class DuckDBFile:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection for reading; several processes can have one at a time."""
-        with self._speaking():
+        with self._translated_errors():
             connection = self._connect(read_only=True)
             try:
                 connection.execute("SET TimeZone = 'UTC'")
@@ -42,7 +42,7 @@ class DuckDBFile:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A connection inside a transaction that commits at the end of the block, or rolls back if it raises."""
-        with self._speaking():
+        with self._translated_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = self._connect(read_only=False)
             try:
@@ -64,19 +64,23 @@ class DuckDBFile:
                 connection.close()
 
     def _connect(self, *, read_only: bool) -> Connection:
-        deadline = time.monotonic() + self._wait_seconds
-        while True:
-            try:
-                return duckdb.connect(str(self.path), read_only=read_only)
-            except duckdb.ConnectionException:
-                # This process has the file open in the other mode already; connections of one process must agree.
-                return duckdb.connect(str(self.path), read_only=not read_only)
-            except duckdb.IOException as error:
-                if "lock" not in str(error):
-                    raise
-                if time.monotonic() >= deadline:
-                    raise self._locked(error) from error
-                time.sleep(POLL_SECONDS)
+        return retry(
+            lambda: self._try_to_connect(read_only=read_only),
+            what=f"opening {self.path}",
+            on=TargetLocked,
+            backoff=waiting(self._wait_seconds),
+        )
+
+    def _try_to_connect(self, *, read_only: bool) -> Connection:
+        try:
+            return duckdb.connect(str(self.path), read_only=read_only)
+        except duckdb.ConnectionException:
+            # This process has the file open in the other mode already; connections of one process must agree.
+            return duckdb.connect(str(self.path), read_only=not read_only)
+        except duckdb.IOException as error:
+            if "lock" not in str(error):
+                raise
+            raise self._locked(error) from error
 
     def _locked(self, error: duckdb.IOException) -> TargetLocked:
         holder = re.search(r"held in (.+?) \(PID (\d+)\)", str(error))
@@ -87,17 +91,17 @@ class DuckDBFile:
         )
 
     @contextmanager
-    def _speaking(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """DuckDB's errors as ours."""
         try:
             yield
         except duckdb.TransactionException as error:
             raise ConcurrentModification(
-                f"{self.path}: another transaction changed the table: {_first_line(error)}",
+                f"{self.path}: another transaction changed the table: {first_line(error)}",
                 remedy="Nothing was committed. Read the table again and repeat the change.",
             ) from error
         except duckdb.Error as error:
-            raise TargetError(f"{self.path}: {_first_line(error)}") from error
+            raise TargetError(f"{self.path}: {first_line(error)}") from error
 
 
 def _roll_back(connection: Connection) -> None:
@@ -106,7 +110,3 @@ def _roll_back(connection: Connection) -> None:
     except duckdb.Error:
         # The error that brought us here has ended the transaction already.
         return
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -6,9 +6,12 @@ from uuid import uuid4
 
 import duckdb
 
+from lakebed.model import Staging
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import to_duckdb
+from lakebed.schema.types import Schema
 from lakebed.targets.base import RowMerge, RowsMerged
+from lakebed.targets.duckdb.commit import staged_rows
 from lakebed.targets.duckdb.file import Connection
 
 MERGE_SINCE = (1, 4, 0)
@@ -21,13 +24,14 @@ def null_keys(connection: Connection, table: str, keys: Sequence[str]) -> dict[s
     return {key: int(count) for key, count in zip(keys, row, strict=True) if count}
 
 
-def merge_rows(connection: Connection, table: str, staged: str, merge: RowMerge) -> RowsMerged:
-    """Changes the rows of a table that already has the plan's columns. `staged` selects the delivered columns."""
+def merge_rows(connection: Connection, table: str, staging: Staging, merge: RowMerge) -> RowsMerged:
+    """Changes the rows of a table that already has the plan's columns, by the staged files."""
     final = merge.evolution.final
+    staged = staged_rows(staging, merge.files) if merge.files else _no_rows(merge)
     source = f"lakebed_source_{uuid4().hex}"
     emptied = () if merge.keeps_missing else merge.evolution.padded
     columns = [q(name) for name in merge.delivered]
-    columns += [f"CAST(NULL AS {to_duckdb(final[name].type, column=name)}) AS {q(name)}" for name in emptied]
+    columns += [_null(final, name) for name in emptied]
     connection.execute(f"CREATE TEMP TABLE {source} AS SELECT {', '.join(columns)} FROM {staged}")
     try:
         actions = _apply(connection, table, source, merge, [*merge.delivered, *emptied])
@@ -35,6 +39,15 @@ def merge_rows(connection: Connection, table: str, staged: str, merge: RowMerge)
     finally:
         connection.execute(f"DROP TABLE {source}")
     return RowsMerged(actions["INSERT"], actions["UPDATE"], actions["DELETE"], int(counted[0]) if counted else 0)
+
+
+def _no_rows(merge: RowMerge) -> str:
+    final = merge.evolution.final
+    return f"(SELECT {', '.join(_null(final, name) for name in merge.delivered)} LIMIT 0)"
+
+
+def _null(final: Schema, name: str) -> str:
+    return f"CAST(NULL AS {to_duckdb(final[name].type, column=name)}) AS {q(name)}"
 
 
 def _apply(connection: Connection, table: str, source: str, merge: RowMerge, columns: Sequence[str]) -> Counter[str]:

@@ -13,11 +13,10 @@ from requests.exceptions import RequestException
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from lakebed.errors import ConfigError, TargetError
+from lakebed.config import DEFAULT_CATALOG
+from lakebed.errors import ConfigError, TargetError, first_line
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import local_path
-
-DEFAULT_CATALOG = "lakebed"
 
 # How long a SQLite catalog waits for another process's commit, which takes milliseconds.
 SQLITE_TIMEOUT_SECONDS = 60
@@ -59,6 +58,26 @@ class CatalogSettings:
         """The catalog with these properties; without any, `catalog.db` and `warehouse/` in the work directory."""
         return cls(name, dict(properties or _beside(workdir.absolute())), storage or StorageSettings())
 
+    @classmethod
+    def choose(
+        cls,
+        name: str | None,
+        catalogs: Mapping[str, Mapping[str, str]],
+        *,
+        workdir: Path,
+        storage: StorageSettings | None = None,
+    ) -> "CatalogSettings":
+        """The catalog of this name in the settings, the default one without a name; ConfigError for an unknown one."""
+        if name is None or name == DEFAULT_CATALOG:
+            return cls.for_workdir(workdir, properties=catalogs.get(DEFAULT_CATALOG), storage=storage)
+        if name not in catalogs:
+            known = ", ".join(sorted({DEFAULT_CATALOG, *catalogs}))
+            raise ConfigError(
+                f"there is no Iceberg catalog {name!r} in the settings",
+                remedy=f"Known catalogs: {known}. Others are set as [catalog.NAME] in lakebed.toml.",
+            )
+        return cls(name, dict(catalogs[name]), storage or StorageSettings())
+
     @property
     def sqlite_file(self) -> Path | None:
         """The database file of a SQLite catalog."""
@@ -90,11 +109,11 @@ class CatalogSettings:
             properties["uri"] = url.update_query_dict({"timeout": str(SQLITE_TIMEOUT_SECONDS)}).render_as_string(False)
         if properties.get("warehouse", "").startswith("file:"):
             local_path(properties["warehouse"]).mkdir(parents=True, exist_ok=True)
-        with self.speaking():
+        with self.translated_errors():
             return load_catalog(self.name, **properties)
 
     @contextmanager
-    def speaking(self) -> Iterator[None]:
+    def translated_errors(self) -> Iterator[None]:
         """Turns a catalog that cannot be reached, or refuses, into one clear error."""
         try:
             yield
@@ -105,13 +124,13 @@ class CatalogSettings:
             ) from missing
         except _CATALOG_FAILURES as error:
             raise TargetError(
-                f"the Iceberg catalog {self.describe()} failed: {_first_line(error)}",
+                f"the Iceberg catalog {self.describe()} failed: {first_line(error)}",
                 remedy="Check its uri, warehouse and credentials under [catalog] in lakebed.toml.",
             ) from error
 
     def load(self, catalog: Catalog, identifier: tuple[str, ...]) -> Table | None:
         """The table, or None where there is none."""
-        with self.speaking():
+        with self.translated_errors():
             try:
                 return catalog.load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
@@ -145,7 +164,3 @@ def _storage_properties(storage: StorageSettings) -> dict[str, str]:
 
 def _without_password(value: str) -> str:
     return re.sub(r"//[^/@\s]*@", "//***@", value)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

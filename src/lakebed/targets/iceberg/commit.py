@@ -1,12 +1,10 @@
 """The one commit: schema, removal and arrival in one transaction and one snapshot.
 
-PyIceberg retries a commit by itself, and would add a slice again that somebody else has just loaded; so its retries are
-off, and every attempt here looks at what has happened since the plan was made.
+PyIceberg retries a commit by itself, and would add a slice again that another writer has just loaded; so its retries
+are off, and every attempt here looks at what has happened since the plan was made.
 """
 
 import json
-import random
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -20,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from lakebed.errors import ConcurrentModification, TargetError
 from lakebed.model import DataFile, Staging
+from lakebed.retry import retry
 from lakebed.targets.base import Change
 from lakebed.targets.iceberg.files import describe, field_ids, plain_path
 from lakebed.targets.iceberg.schema import evolve, physical_schema
@@ -33,9 +32,9 @@ PLAN_HASH = "lakebed.plan"
 ADDED_COLUMNS = "lakebed.added-columns"
 WIDENED_COLUMNS = "lakebed.widened-columns"
 
-ATTEMPTS = 8
-FIRST_WAIT_SECONDS = 0.05
-LONGEST_WAIT_SECONDS = 3.0
+
+class CatalogRefused(ConcurrentModification):
+    """Another commit came between the plan and ours; ours may still follow it as it is."""
 
 
 class OutcomeUnknown(TargetError):
@@ -68,29 +67,32 @@ def commit(table: Table, seen: Mapping[str, DataFile], seen_version: str, stagin
     Another's commit in between is no obstacle where it touched neither the schema that our files were written in nor
     the slice that we replace. Otherwise raises ConcurrentModification, and the change must be planned again.
     """
-    for attempt in range(1, ATTEMPTS + 1):
+    name = ".".join(table.name())
+    refused = False
+
+    def attempt() -> Table:
+        nonlocal refused
+        if refused:
+            table.refresh()
         if landed(table.metadata, staging):
             return table
         if version(table.metadata) != seen_version:
             require_compatible(table, seen, change)
         try:
             return _attempt(table, staging, change)
-        except (CommitFailedException, ValidationException) as refused:
-            if attempt == ATTEMPTS:
-                raise ConcurrentModification(
-                    f"{'.'.join(table.name())} was committed to by others {ATTEMPTS} times in a row: {refused}",
-                    remedy="Run it again: nothing was changed.",
-                ) from refused
-            wait = min(FIRST_WAIT_SECONDS * 2 ** (attempt - 1), LONGEST_WAIT_SECONDS)
-            time.sleep(random.uniform(wait / 2, wait))
+        except (CommitFailedException, ValidationException) as error:
+            refused = True
+            raise CatalogRefused(
+                f"{name} was committed to by another writer: {error}", remedy="Run it again: nothing was changed."
+            ) from error
         except OutcomeUnknown:
-            with answering(".".join(table.name())):
+            with answering(name):
                 table.refresh()
             if landed(table.metadata, staging):
                 return table
             raise
-        table.refresh()
-    raise AssertionError("unreachable")
+
+    return retry(attempt, what=f"the commit to {name}", on=CatalogRefused)
 
 
 def _attempt(table: Table, staging: Staging, change: Change) -> Table:

@@ -266,7 +266,7 @@ def _internal(kind: Any, value: Any) -> Any:
 
 
 class FileBounds(Mapping[str, Bounds]):
-    """What a manifest says of a file's columns, decoded when somebody asks: hundreds of columns, few questions."""
+    """What a manifest says of a file's columns, decoded when asked for: hundreds of columns, few questions."""
 
     def __init__(self, file: IcebergFile, columns: Mapping[str, NestedField]) -> None:
         self._file = file
@@ -319,7 +319,7 @@ def plain_path(location: str) -> str:
 def data_files_of(
     tasks: Sequence[FileScanTask], schema: IcebergSchema, specs: Mapping[int, PartitionSpec]
 ) -> tuple[DataFile, ...]:
-    """Files of the table as our plans know them. A fingerprint changes when somebody deletes rows of its file."""
+    """Files of the table as our plans know them. A fingerprint changes when a writer deletes rows of its file."""
     columns = {field.name: field for field in schema.fields if field.field_type.is_primitive}
     # By spec: the columns that are partitions by their own value, and where in the partition they stand.
     identities = {

@@ -3,7 +3,7 @@
 Other writers may mark rows as deleted in files of their own (DuckDB and Spark, merge on read), and may rename a column,
 or drop one and add another of its name; Iceberg's readers then combine files, deletes and field ids. Engines here
 rewrite data files as they are, which would bring deleted rows back and lose renamed columns. So the files concerned are
-first written anew, through PyIceberg, in a commit of its own that changes no row that a reader sees.
+rewritten first, through PyIceberg, in a commit of its own that changes no row that a reader sees.
 """
 
 import uuid
@@ -55,7 +55,7 @@ def unsettled(table: Table) -> list[FileScanTask]:
 
 
 def settle(table: Table) -> int:
-    """Writes such files anew and commits them; returns how many there were, and does nothing where there are none.
+    """Rewrites such files and commits them; returns how many there were, and does nothing where there are none.
 
     PyIceberg validates this commit: a concurrent one that touches the same files makes it fail.
     """

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,16 +10,15 @@ from pyiceberg.io import FileIO
 
 from lakebed.model import DataFile, Slice
 from lakebed.targets.base import Affected
-
-Verdict: TypeAlias = Literal["none", "all", "some", "unknown"]
+from lakebed.targets.shared.footers import Match, match
 
 LOOKS_AT_ONCE = 8
 
 
 def affected(files: Iterable[DataFile], slice_: Slice, io: FileIO) -> Affected:
-    """The files that the slice touches. What bounds leave open is answered by the file's own columns."""
-    judged = [(file, by_bounds(file, slice_)) for file in files]
-    open_questions = [file for file, verdict in judged if verdict == "unknown"]
+    """The files that the slice touches. What partitions and bounds leave open is answered by the file's own columns."""
+    judged = [(file, match(file, slice_.values)) for file in files]
+    open_questions = [file for file, verdict in judged if verdict == "some"]
     with ThreadPoolExecutor(LOOKS_AT_ONCE, thread_name_prefix="slices") as pool:
         answers = dict(
             zip((file.uri for file in open_questions), pool.map(_looking(slice_, io), open_questions), strict=True)
@@ -32,23 +30,8 @@ def affected(files: Iterable[DataFile], slice_: Slice, io: FileIO) -> Affected:
     )
 
 
-def by_bounds(file: DataFile, slice_: Slice) -> Verdict:
-    """What the bounds prove. Shortened text still bounds, and equal ends leave room for one value only."""
-    whole = True
-    for name, value in slice_.values.items():
-        bounds = file.bounds.get(name)
-        if bounds is None or bounds.minimum is None or bounds.maximum is None:
-            whole = False
-            continue
-        if not str(bounds.minimum) <= value <= str(bounds.maximum):
-            return "none"
-        if not (bounds.minimum == bounds.maximum == value and bounds.nulls == 0):
-            whole = False
-    return "all" if whole else "unknown"
-
-
-def _looking(slice_: Slice, io: FileIO) -> Callable[[DataFile], Verdict]:
-    def look(file: DataFile) -> Verdict:
+def _looking(slice_: Slice, io: FileIO) -> Callable[[DataFile], Match]:
+    def look(file: DataFile) -> Match:
         with io.new_input(file.uri).open() as stream:
             parquet = pq.ParquetFile(stream)
             present = [name for name in slice_.values if name in parquet.schema_arrow.names]
@@ -59,7 +42,7 @@ def _looking(slice_: Slice, io: FileIO) -> Callable[[DataFile], Verdict]:
     return look
 
 
-def _judge(rows: pa.Table, values: Mapping[str, str]) -> Verdict:
+def _judge(rows: pa.Table, values: Mapping[str, str]) -> Match:
     matching: pa.ChunkedArray | None = None
     for name, value in values.items():
         same = pc.fill_null(pc.equal(rows[name].cast(pa.string()), value), False)

@@ -1,4 +1,4 @@
-"""The Iceberg target: `iceberg:NAMESPACE.TABLE`, one catalog commit and one snapshot for each change."""
+"""The Iceberg target: `iceberg:[CATALOG:]NAMESPACE.TABLE`, one catalog commit and one snapshot for each change."""
 
 import shutil
 import uuid
@@ -20,7 +20,8 @@ from pyiceberg.exceptions import (
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification, ConfigError, LakebedError, NotFound, TargetError
+from lakebed.config import DEFAULT_CATALOG
+from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, NotFound, TargetError
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
@@ -35,6 +36,7 @@ from lakebed.targets.iceberg.settle import settle, unsettled
 from lakebed.targets.iceberg.slices import affected
 from lakebed.targets.iceberg.state import ABSENT, absent, by_uri, require_writable, table_state, version
 from lakebed.targets.scan import ScanPlan
+from lakebed.targets.shared.refusals import changed_since_read, require_no_column_lost
 from lakebed.targets.shared.sums import no_totals
 from lakebed.targets.snapshots import Expired, SnapshotRecord
 
@@ -55,17 +57,22 @@ TABLE_PROPERTIES = {
 class IcebergTarget:
     """One Iceberg table. Opening it touches nothing; the catalog is connected to when it is first needed."""
 
-    def __init__(self, namespace: str, table: str, catalog: CatalogSettings) -> None:
+    def __init__(
+        self, namespace: str, table: str, catalog: CatalogSettings, *, namespace_is_catalog: bool = False
+    ) -> None:
+        """`namespace_is_catalog`: the namespace begins with the name of another catalog, which may be meant."""
         if not table or not all(namespace.split(".")):
             raise ConfigError("an Iceberg table is written iceberg:NAMESPACE.TABLE")
         self.identifier = (*namespace.split("."), table)
         self.settings = catalog
+        self._namespace_is_catalog = namespace_is_catalog
         self._creations: dict[str, CreateTableTransaction] = {}
         self._undecided: set[str] = set()
 
     @property
     def address(self) -> str:
-        return f"iceberg:{self.name}"
+        catalog = "" if self.settings.name == DEFAULT_CATALOG else f"{self.settings.name}:"
+        return f"iceberg:{catalog}{self.name}"
 
     @property
     def name(self) -> str:
@@ -83,13 +90,28 @@ class IcebergTarget:
 
     def table(self) -> Table | None:
         """The table as PyIceberg knows it, or None where there is none."""
-        return self.settings.load(self.catalog, self.identifier) if self.settings.exists else None
+        found = self.settings.load(self.catalog, self.identifier) if self.settings.exists else None
+        if found is None and self._namespace_is_catalog and not self._namespace_exists():
+            first, *rest = self.identifier
+            raise ConfigError(
+                f"there is no namespace {'.'.join(self.identifier[:-1])} in the Iceberg catalog {self.settings.name}, "
+                f"and {first} is a catalog of the settings",
+                remedy=f"Did you mean iceberg:{first}:{'.'.join(rest)}? The namespace is written "
+                f"iceberg:{self.settings.name}:{self.name}.",
+            )
+        return found
+
+    def _namespace_exists(self) -> bool:
+        if not self.settings.exists:
+            return False
+        with self.settings.translated_errors():
+            return self.catalog.namespace_exists(self.identifier[:-1])
 
     def existing_table(self) -> Table:
         """The table, or NotFound."""
         table = self.table()
         if table is None:
-            raise NotFound(f"there is no table {self.name} in the Iceberg catalog {self.settings.describe()}")
+            raise NotFound(f"there is no table {self.address} in the Iceberg catalog {self.settings.describe()}")
         return table
 
     def state(self) -> TableState:
@@ -114,7 +136,7 @@ class IcebergTarget:
             if settled := self._settle(table):
                 raise ConcurrentModification(
                     f"another writer had deleted rows or renamed columns of {self.name}: {settled} of its files were "
-                    "written anew, which changes no row",
+                    "rewritten, which changes no row",
                     remedy="Plan again on the table as it is now.",
                 )
             schema, partitions = evolve(table.transaction(), evolution), state.partition_by
@@ -129,12 +151,12 @@ class IcebergTarget:
         return 0 if table is None else len(unsettled(table))
 
     def settle(self) -> int:
-        """Writes files anew that other writers covered with deletes or renamed columns; returns how many."""
+        """Rewrites files that other writers covered with deletes or renamed columns; returns how many."""
         table = self.table()
         return 0 if table is None else self._settle(table)
 
     def _settle(self, table: Table) -> int:
-        with self.settings.speaking():
+        with self.settings.translated_errors():
             try:
                 return settle(table)
             except (CommitFailedException, ValidationException) as refused:
@@ -143,7 +165,7 @@ class IcebergTarget:
     def _stage_creation(self, identifier: str, evolution: EvolutionPlan, partition_by: tuple[str, ...]) -> Table:
         schema = new_table_schema(evolution.final)
         spec = partition_spec(schema, partition_by) if partition_by else UNPARTITIONED_PARTITION_SPEC
-        with self.settings.speaking():
+        with self.settings.translated_errors():
             with suppress(NamespaceAlreadyExistsError):  # another process was quicker
                 self.catalog.create_namespace_if_not_exists(self.identifier[:-1])
             try:
@@ -162,15 +184,14 @@ class IcebergTarget:
 
     def _require_unmoved(self, table: Table, state: TableState) -> None:
         if version(table.metadata) != state.version:
-            raise ConcurrentModification(f"{self.name} was changed since it was read")
+            raise changed_since_read(self.address)
 
     def commit(self, state: TableState, staging: Staging, change: Change) -> Commit:
-        if lost := [column.name for column in state.schema if column.name not in change.evolution.final]:
-            raise ColumnDropRefused(table=self.name, columns=lost)
+        require_no_column_lost(self.address, state.schema, change.evolution.final)
         # Until the catalog has answered, the files may be part of the table: an abandoned staging then keeps them.
         self._undecided.add(staging.id)
         try:
-            with self.settings.speaking():
+            with self.settings.translated_errors():
                 if state.exists:
                     table = commit(self.existing_table(), by_uri(state), state.version, staging, change)
                 else:

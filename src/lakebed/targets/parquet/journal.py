@@ -20,11 +20,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeVar
 
 from lakebed.errors import AlreadyExists, Changed, ConcurrentModification, NotFound, TargetError
+from lakebed.retry import retry, waiting
 from lakebed.storage import Entry, Storage, is_local, join, local_path, sync_file, sync_folder
 from lakebed.targets.parquet.lock import WAIT_SECONDS, exclusive
+from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
 from lakebed.targets.shared.staging import StagingArea
 
 try:  # twenty times as fast; not built for every machine
@@ -36,12 +38,7 @@ FORMAT = 1
 THREADS = 16
 CHUNK_BYTES = 4 * 1024 * 1024
 
-Checkpoint: TypeAlias = Callable[[str], None]
 T = TypeVar("T")
-
-
-def no_checkpoint(name: str) -> None:
-    """What a journal calls between its steps when nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,20 +144,30 @@ class Journal:
 
         Read only, a commit that waits to be finished is left waiting: files of both its states may be seen.
         """
-        while True:
+
+        def attempt() -> T:
             before, _ = self._read()
             if not self._read_only and before is not None and before.state == "pending":
                 self.recover()
-                continue
+                before, _ = self._read()
             try:
                 seen = look()
             except NotFound:
-                # A file that was listed is gone: a commit came between, or else somebody removed it.
+                # A file that was listed is gone: a commit came between, or else another program removed it.
                 if self._read()[0] == before:
                     raise
-                continue
-            if self._read()[0] == before:
-                return seen
+                raise self._moved() from None
+            if self._read()[0] != before:
+                raise self._moved()
+            return seen
+
+        return retry(attempt, what=f"reading {self.dataset} between commits", backoff=waiting(self._wait_seconds))
+
+    def _moved(self) -> ConcurrentModification:
+        return ConcurrentModification(
+            f"{self.dataset} was committed to by other writers each time it was read",
+            remedy="Run again when fewer processes write to it.",
+        )
 
     def recover(self) -> None:
         """Finishes a commit that a crash interrupted, or waits for the process that is finishing it."""
@@ -211,7 +218,7 @@ class Journal:
             return self._storage.put(self._record, record.to_bytes(), create_only=etag is None, if_match=etag).etag
         except (AlreadyExists, Changed):
             raise ConcurrentModification(
-                f"{self.dataset}: somebody else committed first", remedy="Read the table again and repeat the change."
+                f"{self.dataset}: another writer committed first", remedy="Read the table again and repeat the change."
             ) from None
 
     def _synced(self, id_: str, puts: Sequence[Put]) -> tuple[Put, ...]:
@@ -340,7 +347,7 @@ class Journal:
                 folder = folder.parent
         for folder in sorted(folders, key=lambda each: len(each.parts), reverse=True):
             if folder != root and root in folder.parents and not any(folder.iterdir()):
-                with contextlib.suppress(OSError):  # somebody wrote into it this moment
+                with contextlib.suppress(OSError):  # another process wrote into it this moment
                     folder.rmdir()
                 continue
             sync_folder(folder)

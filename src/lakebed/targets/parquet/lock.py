@@ -9,14 +9,17 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Protocol
 
 from lakebed.errors import AlreadyExists, Changed, NotFound, StorageError, TargetLocked
+from lakebed.retry import retry, waiting
 from lakebed.storage import Storage, is_local, local_path
 
-POLL_SECONDS = 0.05
 WAIT_SECONDS = 120.0
 LEASE_SECONDS = 30.0
+# Every look at a lease is two requests.
+LONGEST_REMOTE_PAUSE_SECONDS = 0.5
 
 
 class Held(Protocol):
@@ -55,26 +58,30 @@ def _flock(uri: str, wait_seconds: float) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     # The file stays when the lock goes: removing it would let two processes lock two files of one name.
     with path.open("a+") as handle:
-        deadline = time.monotonic() + wait_seconds
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    handle.seek(0)
-                    raise _locked(uri, handle.read() or "another process", wait_seconds) from None
-                time.sleep(POLL_SECONDS)
+        try:
+            retry(
+                lambda: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB),
+                what=f"the lock {uri}",
+                on=BlockingIOError,
+                backoff=waiting(wait_seconds),
+            )
+        except BlockingIOError:
+            handle.seek(0)
+            raise _locked(uri, handle.read() or "another process", wait_seconds) from None
         handle.truncate(0)
         handle.write(_me())
         handle.flush()
         yield
 
 
+class _Taken(Exception):
+    """Another holds the lease at the moment."""
+
+
 class _Lease:
     """An object that only one can create, renewed while its owner lives.
 
-    Whoever waits takes it over when it has not changed for a whole lease by the waiter's own clock, so that clocks of
+    A waiter takes it over when it has not changed for a whole lease by the waiter's own clock, so that clocks of
     different machines need not agree.
     """
 
@@ -83,36 +90,36 @@ class _Lease:
         self._storage = storage
         self._wait_seconds = wait_seconds
         self._etag: str | None = None
+        # What another's lease was when it last changed, and when that was.
+        self._watched: tuple[str | None, float] = (None, time.monotonic())
         self._guard = threading.Lock()
         self._released = threading.Event()
         self._renewal = threading.Thread(target=self._renew, name="lakebed-lease", daemon=True)
 
     def acquire(self) -> None:
-        deadline = time.monotonic() + self._wait_seconds
-        watched: str | None = None
-        watched_since = time.monotonic()
-        while True:
-            try:
-                self._etag = self._storage.put(self._uri, self._content(), create_only=True).etag
-                break
-            except AlreadyExists:
-                pass
-            try:
-                seen = self._storage.head(self._uri).etag
-            except NotFound:
-                continue
-            if seen != watched:
-                watched, watched_since = seen, time.monotonic()
-            elif time.monotonic() - watched_since >= LEASE_SECONDS:
-                try:
-                    self._etag = self._storage.put(self._uri, self._content(), if_match=seen).etag
-                    break
-                except (Changed, NotFound):
-                    continue
-            if time.monotonic() >= deadline:
-                raise _locked(self._uri, self._owner(), self._wait_seconds)
-            time.sleep(POLL_SECONDS * 4)
+        backoff = replace(waiting(self._wait_seconds), longest_seconds=LONGEST_REMOTE_PAUSE_SECONDS)
+        try:
+            self._etag = retry(self._take, what=f"the lease {self._uri}", on=_Taken, backoff=backoff)
+        except _Taken:
+            raise _locked(self._uri, self._owner(), self._wait_seconds) from None
         self._renewal.start()
+
+    def _take(self) -> str | None:
+        """Creates the object, or takes over one that was not renewed; returns its ETag."""
+        try:
+            return self._storage.put(self._uri, self._content(), create_only=True).etag
+        except AlreadyExists:
+            pass
+        try:
+            seen = self._storage.head(self._uri).etag
+            watched, since = self._watched
+            if seen != watched:
+                self._watched = (seen, time.monotonic())
+            elif time.monotonic() - since >= LEASE_SECONDS:
+                return self._storage.put(self._uri, self._content(), if_match=seen).etag
+        except (Changed, NotFound) as moved:
+            raise _Taken from moved
+        raise _Taken
 
     def release(self) -> None:
         self._released.set()
@@ -133,7 +140,7 @@ class _Lease:
                 except (Changed, NotFound):
                     return
                 except StorageError:
-                    # The store did not answer: the lease is still ours until somebody takes it, and `confirm` asks.
+                    # The store did not answer: the lease is still ours until another takes it, and `confirm` asks.
                     continue
 
     def _mine(self) -> bool:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from lakebed.storage import Storage, is_local, join, local_path
 
-# Object stores do not tell that a process has died; a staging that old is nobody's.
+# Object stores do not tell that a process has died; a staging that old has no owner any more.
 REMOTE_STAGING_LIVES = timedelta(days=2)
 
 

@@ -1,0 +1,57 @@
+"""A DuckDB table as plans see it, and the record of our commits that tells its versions apart."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lakebed.schema.duckdb import quote_identifier
+from lakebed.schema.types import Schema
+from lakebed.targets.base import TableState
+from lakebed.targets.duckdb.file import Connection
+from lakebed.targets.duckdb.schema import read_schema
+
+# What Lakebed keeps about its commits lies in a schema of its own, beside the user's tables.
+COMMITS = "lakebed.commits"
+ABSENT = TableState(False, Schema(), 0, "absent")
+
+
+def table_state(connection: Connection, table: str) -> TableState:
+    """The table now."""
+    schema = read_schema(connection, table)
+    if schema is None:
+        return ABSENT
+    counted = connection.execute(f"SELECT count(*) FROM {quote_identifier(table)}").fetchone()
+    count = int(counted[0]) if counted else 0
+    facts = hashlib.sha256(repr(schema).encode()).hexdigest()[:16]
+    # Our own commits have ids; a stranger's change shows in the schema or, nearly always, in the number of rows.
+    return TableState(True, schema, count, f"{_last_commit(connection, table)}:{count}:{facts}")
+
+
+def record_commit(connection: Connection, table: str, id_: str, properties: Mapping[str, str]) -> TableState:
+    """Writes a commit down inside its transaction and returns the table after it."""
+    connection.execute("CREATE SCHEMA IF NOT EXISTS lakebed")
+    connection.execute(
+        f"CREATE TABLE IF NOT EXISTS {COMMITS} (number BIGINT, table_name VARCHAR, id VARCHAR,"
+        " committed_at TIMESTAMP, rows BIGINT, properties VARCHAR)"
+    )
+    after = table_state(connection, table)
+    connection.execute(
+        f"INSERT INTO {COMMITS} SELECT coalesce(max(number), 0) + 1, ?, ?, (now() AT TIME ZONE 'UTC'), ?, ?"
+        f" FROM {COMMITS}",
+        [table, id_, after.rows, json.dumps(dict(properties))],
+    )
+    return replace(after, version=f"{id_}:{after.version.partition(':')[2]}")
+
+
+def _last_commit(connection: Connection, table: str) -> str:
+    known = connection.execute(
+        "SELECT 1 FROM information_schema.tables WHERE table_catalog = current_database()"
+        " AND table_schema = 'lakebed' AND table_name = 'commits'"
+    ).fetchone()
+    if known is None:
+        return ""
+    last = connection.execute(
+        f"SELECT id FROM {COMMITS} WHERE lower(table_name) = lower(?) ORDER BY number DESC LIMIT 1", [table]
+    ).fetchone()
+    return str(last[0]) if last else ""

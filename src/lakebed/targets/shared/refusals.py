@@ -1,0 +1,18 @@
+"""What every target refuses alike."""
+
+from lakebed.errors import ColumnDropRefused, ConcurrentModification
+from lakebed.schema.types import Schema
+
+
+def require_no_column_lost(address: str, current: Schema, final: Schema) -> None:
+    """Raises ColumnDropRefused where a commit would leave a table without a column that it has."""
+    if lost := [name for name in current.names if name not in final]:
+        raise ColumnDropRefused(table=address, columns=lost)
+
+
+def changed_since_read(address: str) -> ConcurrentModification:
+    """Another writer committed between the plan and the commit."""
+    return ConcurrentModification(
+        f"{address} has changed since it was read",
+        remedy="Nothing was committed. Read the table again and repeat the change.",
+    )
