@@ -114,7 +114,7 @@ def plan(
 
 @dataclass(frozen=True)
 class LoadPlan:
-    """A delivery as its table will take it."""
+    """What a delivery does to its table: the names, the schema, and the delivery's own columns in it."""
 
     identities: Identities
     evolution: EvolutionPlan

@@ -1,4 +1,4 @@
-"""Progress: what the pipeline tells whoever watches it. Watching changes nothing."""
+"""Progress: an observer is called at every step of the pipeline. It changes nothing."""
 
 from lakebed.engines.protocols.load import FileDone
 from lakebed.model import Delivery
@@ -6,7 +6,7 @@ from lakebed.pipeline.reports import DeliveryReport
 
 
 class Observer:
-    """Hears of every step. This one ignores them all; a command line draws them."""
+    """Called at every step. This one ignores them all; the command line draws them."""
 
     def discovered(self, deliveries: int, superseded: int) -> None:
         """Discovery is over."""

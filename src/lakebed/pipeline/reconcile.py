@@ -98,7 +98,7 @@ def reconcile(
         for load in loads:
             if load.table not in targets:
                 targets[load.table] = workspace.target(load.table)
-            done.append(_reconcile_again(targets[load.table], load, ledger))
+            done.append(_recheck_load(targets[load.table], load, ledger))
     return ReconcileReport(tuple(done))
 
 
@@ -107,7 +107,7 @@ def _is_in(table: str, wanted: Address) -> bool:
     return found == (replace(asked, table=found.table) if asked.table is None else asked)
 
 
-def _reconcile_again(target: Target, load: LoadRecord, ledger: Ledger) -> ReconciledLoad:
+def _recheck_load(target: Target, load: LoadRecord, ledger: Ledger) -> ReconciledLoad:
     sums = ledger.sums(load.table, load.slice, load.delivery)
     if load.source_rows is None:
         return ReconciledLoad(load, None)

@@ -110,7 +110,7 @@ class DeliveryReport:
 
     @classmethod
     def of(cls, delivery: Delivery, table: str, state: DeliveryState) -> "DeliveryReport":
-        """What is to say of any delivery, before anything is said of its load."""
+        """What holds for any delivery, loaded or not: nothing is loaded yet."""
         return cls(
             payer=delivery.slice.payer,
             report=delivery.slice.report,
@@ -138,7 +138,7 @@ class TableReport:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What a run did. `table` and `rows` speak of the one table; with several reports there is one entry each."""
+    """What a run did. `table` and `rows` are those of the one table; with several, `tables` has an entry for each."""
 
     tables: tuple[TableReport, ...]
     deliveries: tuple[DeliveryReport, ...]

@@ -76,7 +76,7 @@ def run(
 def _run_delivery(
     context: RunContext, delivery: Delivery, address: Address, *, known: Sequence[Delivery]
 ) -> DeliveryReport:
-    """Loads a delivery, or reports why not. An error of ours is a report; the slice is then as it was."""
+    """Loads a delivery, or reports why not: a failure leaves its slice as it was, and the run goes on."""
     started = time.monotonic()
     try:
         report = _load_if_needed(context, delivery, address, known)
@@ -133,7 +133,7 @@ def _skip(context: RunContext, target: Target, delivery: Delivery, decision: Dec
 def _load_delivery(
     context: RunContext, claim: Claim, delivery: Delivery, address: Address, known: Sequence[Delivery]
 ) -> DeliveryReport:
-    """The steps of one delivery. The ledger hears of the begin and of the end, be it good or bad."""
+    """The steps of one delivery. The ledger records its begin, and its end or its failure."""
     ready = prepare_files(context, delivery, address)
     target, ledger, started = context.target(address), context.ledger, time.monotonic()
     context.observer.loading(ready)

@@ -11,7 +11,14 @@ from functools import cached_property
 from types import MappingProxyType
 
 from lakebed.model import RESERVED_COLUMNS
-from lakebed.schema.names import Naming, UniqueNames, as_written, distinct_originals, normalize_column_name
+from lakebed.schema.names import (
+    Naming,
+    UniqueNames,
+    as_written,
+    distinct_originals,
+    has_finished_names,
+    normalize_column_name,
+)
 from lakebed.schema.types import Schema, fold
 
 _RESERVED = frozenset(fold(name) for name in RESERVED_COLUMNS)
@@ -191,8 +198,7 @@ class _Matcher:
             candidates = {
                 name
                 for name in self._by_form.get(form, ())
-                if fold(name) not in self._claimed
-                and all("/" not in known for known in self._identities.originals(name))
+                if fold(name) not in self._claimed and has_finished_names(self._identities.originals(name))
             }
             if len(candidates) == 1:
                 return candidates.pop()

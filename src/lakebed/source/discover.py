@@ -32,7 +32,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class SkippedSource:
-    """A manifest or delivery that cannot be taken as it is, and why."""
+    """A manifest or delivery that is left out, and why."""
 
     uri: str
     reason: str

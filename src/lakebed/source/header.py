@@ -195,7 +195,7 @@ def _unzipped(packed: bytes, whole: bool) -> tuple[bytes, bool]:
 
 
 class _Ranges(io.RawIOBase):
-    """A stored file that is read where it is asked for, and nowhere else."""
+    """A stored file of which only the ranges that are read are fetched."""
 
     def __init__(self, file: SourceFile, storage: Storage) -> None:
         self._file = file

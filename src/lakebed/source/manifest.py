@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
@@ -159,10 +160,15 @@ def _columns(uri: str, facts: Facts) -> tuple[SourceColumn, ...]:
             continue
         if not isinstance(item, dict) or not isinstance(item.get("name"), str):
             raise ManifestError(f"columns has an entry without a name: {item!r}", manifest=uri)
-        category, declared = item.get("category"), item.get("type")
-        original = f"{category}/{item['name']}" if category else item["name"]
-        columns.append(SourceColumn(original, declared if isinstance(declared, str) and declared else None))
+        columns.append(manifest_column(item))
     return tuple(columns)
+
+
+def manifest_column(listed: Mapping[str, object]) -> SourceColumn:
+    """A column as a manifest lists it: `{"category", "name", "type"}`, of which only the name must be there."""
+    category, name, declared = listed.get("category"), str(listed["name"]), listed.get("type")
+    original = f"{category}/{name}" if category else name
+    return SourceColumn(original, declared if isinstance(declared, str) and declared else None)
 
 
 def _export_kind(facts: Facts, columns: tuple[SourceColumn, ...]) -> SourceKind:

@@ -25,7 +25,7 @@ def plain_deliveries(
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
         *folders, name = entry.uri.split("/")
-        # A dated folder above the source may be that of a backup: only what lies below it speaks of billing periods.
+        # A dated folder above the source may be that of a backup: only what lies below it names billing periods.
         below = entry.uri.removeprefix(root).strip("/").split("/")[:-1]
         if file_form(name) is None or name.startswith((".", "_")) or STATUS_FOLDER in folders:
             continue

@@ -10,6 +10,7 @@ from lakebed.schema.names import Naming, distinct_originals, has_finished_names
 from lakebed.schema.types import Boolean, Column, DataType, Date, Decimal, Integer, Schema, Text, Timestamp, fold
 from lakebed.schema.widen import Mismatch, widen
 from lakebed.source.column_dictionary import DEFAULT_DECIMALS, column_type, known_type
+from lakebed.source.manifest import manifest_column
 
 # A manifest as AWS writes it, or a delivery that was made from one.
 ManifestLike: TypeAlias = Delivery | Mapping[str, object]
@@ -105,8 +106,4 @@ def source_columns(manifest: ManifestLike) -> tuple[SourceColumn, ...]:
 
 
 def _source_column(column: Mapping[str, object] | SourceColumn) -> SourceColumn:
-    if isinstance(column, SourceColumn):
-        return column
-    category, declared = column.get("category"), column.get("type")
-    name = str(column["name"])
-    return SourceColumn(f"{category}/{name}" if category else name, None if declared is None else str(declared))
+    return column if isinstance(column, SourceColumn) else manifest_column(column)

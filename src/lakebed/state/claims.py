@@ -38,7 +38,7 @@ def staging_resource(slice_: Slice, delivery: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process that can be told from every other one that ever ran."""
+    """A process, distinct from every other one that ever ran."""
 
     owner: str
     host: str
@@ -178,7 +178,7 @@ def _started(pid: int) -> str:
 
 
 def _is_zombie(pid: int) -> bool:
-    """It was killed, and its parent has not asked yet how it ended."""
+    """It was killed, and its parent has not waited for it yet."""
     return _stat(pid)[:1] in (["Z"], ["X"])
 
 

@@ -106,13 +106,6 @@ class Ledger:
                 connection.execute(insert(STAGED_FILES).values(_key(slice_, delivery) | rows.of_staged_file(file)))
             _set_state(connection, slice_, delivery, "staged", None)
 
-    def staged_files(self, slice_: Slice, delivery: str) -> tuple[StagedFile, ...]:
-        with transaction(self._engine) as connection:
-            found = connection.execute(
-                select(STAGED_FILES).where(_is(STAGED_FILES, slice_, delivery)).order_by(STAGED_FILES.c.key)
-            ).all()
-        return tuple(rows.staged_file(row) for row in found)
-
     def forget_staged(self, slice_: Slice, delivery: str) -> None:
         """The copies are gone."""
         with transaction(self._engine) as connection:

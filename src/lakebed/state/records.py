@@ -127,10 +127,6 @@ class SumRecord:
     table: Decimal
     rounded: Decimal = Decimal(0)
 
-    @property
-    def matches(self) -> bool:
-        return self.source + self.rounded == self.table
-
 
 @dataclass(frozen=True, slots=True)
 class StagingFolder:

@@ -61,10 +61,6 @@ def of_staged_file(file: StagedFile) -> dict[str, object]:
     }
 
 
-def staged_file(row: _Row) -> StagedFile:
-    return StagedFile(key=row.key, uri=row.uri, size_bytes=row.size_bytes, sha256=row.sha256, etag=row.etag)
-
-
 def of_new_load() -> dict[str, object]:
     return {
         "state": "loading",
