@@ -31,7 +31,7 @@ test-full: $(READY)  ## everything
 	@scripts/test-needs
 	$(PYTEST)
 
-check: $(READY)  ## ruff, mypy strict, import layers
+check: $(READY)  ## ruff, mypy strict, import layers, the public API as mypy and pyright see it
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

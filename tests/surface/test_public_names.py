@@ -92,9 +92,16 @@ def test_types_of_public_functions_are_public(name: str) -> None:
     assert _words(definition) & _names_of_lakebed(module) - FOR_SUITES <= set(lakebed.PUBLIC)
 
 
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {"read"}))
+def test_every_result_is_what_json_prints(name: str) -> None:
+    returned = getattr(lakebed, name).__annotations__["return"]
+    assert callable(returned.to_dict), "a function returns a value that `--json` can print"
+
+
 def _words(definition: ast.FunctionDef) -> set[str]:
     """The words of a signature's annotations, those in quotes included."""
     arguments = [*definition.args.args, *definition.args.kwonlyargs]
+    arguments += [definition.args.kwarg] if definition.args.kwarg else []
     annotations = [one.annotation for one in arguments if one.annotation] + [definition.returns or ast.Constant(None)]
     return set(re.findall(r"\w+", " ".join(map(ast.unparse, annotations))))
 
