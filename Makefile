@@ -24,8 +24,8 @@ test: $(READY)   ## what CI runs: everything but the tests that take minutes
 	@scripts/test-needs
 	$(PYTEST) -m "not full"
 
-test-fast: $(READY)  ## pure tests: no Spark, no servers, no browser
-	$(PYTEST) -m "not full and not spark and not server and not browser" -q
+test-fast: $(READY)  ## pure tests: no Spark, no servers, no browser, no processes that are raced or killed
+	$(PYTEST) -m "not full and not spark and not server and not browser and not processes" -q
 
 test-full: $(READY)  ## everything
 	@scripts/test-needs
@@ -40,10 +40,10 @@ check: $(READY)  ## ruff, mypy strict, import layers, the public API as mypy and
 bench: $(READY)  ## ours and the peers side by side, ratios printed
 	@scripts/bench
 
-docs: $(READY)   ## regenerate docs/reference
+docs: $(READY)   ## write the generated pages
 	$(BIN)/python -m lakebed.cli.reference docs
 
-lock:            ## pin the dependencies again
+lock:            ## pin the dependencies
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --all-extras --group dev \
 	  -c requirements/constraints.txt pyproject.toml -o requirements/dev.txt -q
 

@@ -15,6 +15,8 @@ from lakebed.model import DELIVERY
 from lakebed.targets.base import Target
 from lakebed.testing.target import contents
 
+pytestmark = pytest.mark.processes
+
 PROGRAM = str(SUPPORT / "dying.py")
 
 

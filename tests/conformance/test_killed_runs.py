@@ -11,6 +11,8 @@ from tests.support import SUPPORT
 
 from lakebed.samples import SampleSpec, make_sample
 
+pytestmark = pytest.mark.processes
+
 PROGRAM = str(SUPPORT / "dying_run.py")
 SPEC = SampleSpec(months=2, rows=24, columns=63, files=2)
 

@@ -24,6 +24,8 @@ from lakebed.table.merge import merge
 from lakebed.targets.base import Change, Commit, TableState
 from lakebed.targets.parquet.target import ParquetTarget
 
+pytestmark = pytest.mark.processes
+
 PROGRAM = str(SUPPORT / "merging_dies.py")
 
 

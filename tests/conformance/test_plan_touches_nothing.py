@@ -26,6 +26,7 @@ def everything(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     return found
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("step", ["recorded", "put"])
 def test_a_crashed_commit_waits_for_whoever_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     monkeypatch.chdir(tmp_path)

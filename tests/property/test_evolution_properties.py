@@ -157,7 +157,8 @@ def test_property_5_holds_where_duckdb_runs_the_statement(
     connection.execute(f"CREATE OR REPLACE TABLE target ({duckdb.to_duckdb_columns(plan.final)})")
     optional = Schema.of(replace(column, nullable=True) for column in incoming)
     connection.execute(f"CREATE OR REPLACE TABLE source ({duckdb.to_duckdb_columns(optional)})")
-    connection.execute(f"INSERT INTO target ({insert_clause(plan)}) SELECT {select_clause(plan)} FROM source")
+    statement = f"INSERT INTO target ({insert_clause(plan)}) SELECT {select_clause(plan)} FROM source"
+    assert connection.execute(statement).fetchone() == (0,)
 
 
 @given(any_schemas, any_schemas, POLICIES)

@@ -64,6 +64,7 @@ def start(code: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.processes
 def test_a_held_claim_names_its_holder_and_a_killed_holder_loses_it(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     ledger = Ledger.open(path)
@@ -89,6 +90,7 @@ def test_a_held_claim_names_its_holder_and_a_killed_holder_loses_it(tmp_path: Pa
     assert ledger.orphans() == ()
 
 
+@pytest.mark.processes
 def test_processes_that_race_load_every_delivery_exactly_once(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     racers = [start(RACE, str(path), f"racer-{number}") for number in range(3)]

@@ -66,10 +66,11 @@ def test_memory_is_bounded_by_batches_and_not_by_the_target(tmp_path: Path) -> N
     folder = tmp_path / "t"
     folder.mkdir()
     rows = 1_500_000
-    wide = pa.table({"id": pa.array(range(rows)), **{f"c{n}": pa.array(range(rows)) for n in range(8)}})
+    numbers = pa.array(range(rows))
+    wide = pa.table(dict.fromkeys(("id", *(f"c{n}" for n in range(8))), numbers))
     pq.write_table(wide, folder / "0.parquet", row_group_size=100_000)
-    size = wide.nbytes
-    del wide
+    size = rows * 8 * wide.num_columns
+    del wide, numbers
     # A pool of its own: the peak of the process's pool is that of whatever ran before.
     usual = pa.default_memory_pool()
     pool = pa.proxy_memory_pool(usual)

@@ -46,9 +46,13 @@ def test_another_failure_is_not_hidden_by_it(tmp_path: Path, full_disk: Callable
         fail_in_between()
 
 
-def test_files_of_object_stores_are_left_to_them() -> None:
-    with WriteBehind("s3://bucket/staging") as disk:
-        disk.add(WrittenFile("one.parquet", 1, 4))
+def test_files_of_object_stores_are_left_to_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr("lakebed.engines.shared.write_behind.sync_file", synced.append)
+    for folder in ("s3://bucket/staging", str(tmp_path)):
+        with WriteBehind(folder) as disk:
+            disk.add(WrittenFile("one.parquet", 1, 4))
+    assert synced == [tmp_path / "one.parquet"]
 
 
 @pytest.mark.parametrize("engine", ["arrow", "duckdb"])

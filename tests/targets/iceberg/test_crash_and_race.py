@@ -19,6 +19,8 @@ from lakebed.storage import local_path
 from lakebed.table.sweep import sweep
 from lakebed.targets.iceberg.target import IcebergTarget
 
+pytestmark = pytest.mark.processes
+
 CHILD = SUPPORT / "iceberg_child.py"
 PATH = {"PYTHONPATH": str(ROOT)}
 OLD = [("n", None), ("old", None)]
