@@ -11,7 +11,7 @@ from lakebed.lineage.pivots import duckdb_pivot
 from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, Unknown, mark_approximate, one_of, union
 from lakebed.lineage.scope import Cte, Scope
 from lakebed.lineage.set_operations import branches, combine, combine_by_name
-from lakebed.lineage.stars import Expansion, OutputColumn, expand, selected_columns
+from lakebed.lineage.stars import Expansion, OutputColumn, expand, expand_fields, selected_columns
 from lakebed.lineage.table_functions import resolve_values
 
 # Clauses whose columns carry no value, looked up only to find names that do not exist.
@@ -224,6 +224,8 @@ def _expand_item(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None
         return expand(node, None, scope, ctx, node)
     if isinstance(node, exp.Column) and isinstance(node.args["this"], exp.Star):
         return expand(node.args["this"], node.args.get("table"), scope, ctx, node)
+    if isinstance(node, exp.Dot) and isinstance(node.args["expression"], exp.Star):
+        return expand_fields(node, scope, ctx)
     if isinstance(node, exp.Columns | exp.Like | exp.ILike):
         return selected_columns(node, scope, ctx)
     if isinstance(node, exp.Aliases) and isinstance(node.args["this"], exp.Stack):
