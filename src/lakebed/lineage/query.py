@@ -5,7 +5,7 @@ from sqlglot import exp
 from lakebed.lineage.context import HINT_STRUCT, Context, Env
 from lakebed.lineage.ctes import check_unread, with_ctes
 from lakebed.lineage.expressions import check, predicate, refs_of
-from lakebed.lineage.from_clause import add_from, add_join, add_lateral_view, resolve_from_item
+from lakebed.lineage.from_clause import add_from, add_join, add_lateral_view, is_join_group, resolve_from_item
 from lakebed.lineage.output_names import output_name
 from lakebed.lineage.pivots import duckdb_pivot
 from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, Unknown, mark_approximate, one_of, union
@@ -55,7 +55,7 @@ def _all_columns(scope: Scope, ctx: Context, node: exp.Expr) -> Relation:
 def _subquery(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> Relation:
     env, defined = with_ctes(node, env, ctx)
     inner = node.args["this"]
-    if node.args.get("joins") or isinstance(inner, exp.Table):
+    if node.args.get("joins") or is_join_group(node):
         scope = Scope(parent, env)
         add_from(node, scope, ctx)
         relation = _all_columns(scope, ctx, node)

@@ -42,7 +42,7 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
     relations = _relations(qualifier, scope, ctx, node)
     if relations is None:
         return _struct_star(qualifier, star, scope, ctx, node)
-    items = _scope_columns(scope) if qualifier is None else _relation_columns(relations[0])
+    items = scope_columns(scope) if qualifier is None else _relation_columns(relations[0])
     unknown = one_of([relation.open for relation in relations if relation.open is not None])
     if unknown is not None:
         if ctx.stars_matter:
@@ -82,7 +82,7 @@ def _relation_columns(relation: Relation) -> list[OutputColumn]:
     return [OutputColumn(*column) for column in zip(relation.names, relation.keys, relation.refs, strict=True)]
 
 
-def _scope_columns(scope: Scope) -> list[OutputColumn]:
+def scope_columns(scope: Scope) -> list[OutputColumn]:
     """The columns of all relations; columns that USING or NATURAL merged come once."""
     if not scope.merged:
         return [item for relation in scope.relations for item in _relation_columns(relation)]
