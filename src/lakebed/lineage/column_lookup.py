@@ -20,7 +20,7 @@ def column_refs(node: exp.Expr, scope: Scope, ctx: Context) -> Refs:
     identifier = args["this"]
     table = args.get("table")
     if type(identifier) is not Identifier:
-        return NO_REFS
+        return _literal_column(node, scope, ctx)
     if table is None:
         id_args = identifier.args
         name = id_args["this"]
@@ -42,6 +42,18 @@ def column_refs(node: exp.Expr, scope: Scope, ctx: Context) -> Refs:
                     return found
         return _unqualified(key, node, identifier, scope, ctx)
     return _qualified(node, identifier, table, scope, ctx)
+
+
+def _literal_column(node: exp.Expr, scope: Scope, ctx: Context) -> Refs:
+    """SQLite's `t.'c'` is the column c, ClickHouse's `c.1` the first element of the tuple c."""
+    literal = node.args["this"]
+    qualifiers = [node.args[part].copy() for part in ("table", "db", "catalog") if node.args.get(part) is not None]
+    if not isinstance(literal, exp.Literal) or not qualifiers:
+        return NO_REFS
+    names = [exp.to_identifier(literal.name, quoted=True), *qualifiers] if literal.is_string else qualifiers
+    column = exp.Column(**dict(zip(("this", "table", "db", "catalog"), names, strict=False)))
+    path = () if literal.is_string else tuple(literal.name.split("."))
+    return at_field(column_refs(column, scope, ctx), path)
 
 
 def _unqualified(key: str, node: exp.Expr, identifier: exp.Expr, scope: Scope, ctx: Context) -> Refs:

@@ -12,6 +12,7 @@ from sqlglot.expressions import Expr
 
 from lakebed.lineage.column_lookup import column_refs, whole_row
 from lakebed.lineage.context import Context
+from lakebed.lineage.identifiers import quoted_names
 from lakebed.lineage.relations import Ref, Refs, mark_approximate, with_role
 from lakebed.lineage.scope import Scope
 
@@ -241,19 +242,24 @@ def _comprehension(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Conte
 
 def _dot(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
     """A field of an expression; the field's name is no column."""
+    names = quoted_names(node)
+    if names is not None:
+        for ref in with_role(column_refs(names, scope, ctx), role):
+            found[ref] = None
+        return
     path: list[str] = []
     base = node
-    while isinstance(base, exp.Dot):
-        field = base.args["expression"]
-        if not isinstance(field, exp.Identifier):
-            if isinstance(field, exp.Func):
-                # a function called with its schema: db.f(x)
-                _push(stack, field, role)
-                return
-            break
-        path.append(ctx.spelling_of(field))
-        base = base.args["this"]
-    while isinstance(base, exp.Paren):
+    while isinstance(base, exp.Dot | exp.Paren):
+        # every turn goes one level down, whatever stands behind the dot
+        field = base.args.get("expression")
+        if isinstance(field, exp.Func):
+            # a function called with its schema: db.f(x)
+            _push(stack, field, role)
+            return
+        if isinstance(field, exp.Identifier):
+            path.append(ctx.spelling_of(field))
+        elif isinstance(field, exp.Literal):
+            path += reversed(field.name.split("."))
         base = base.args["this"]
     if isinstance(base, exp.Column) and isinstance(base.args["this"], exp.Identifier):
         for table, column, outer, inner_role, approximate in with_role(column_refs(base, scope, ctx), role):

@@ -8,8 +8,9 @@ from lakebed.lineage.context import HINT_SCHEMA, HINT_SPELLING, Context
 from lakebed.lineage.expressions import predicate, refs_of
 from lakebed.lineage.identifiers import identifier_of, table_parts
 from lakebed.lineage.pivots import apply_pivot
-from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, union
+from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, one_of, union
 from lakebed.lineage.scope import Cte, NamedRelation, Scope
+from lakebed.lineage.stars import Expansion, scope_columns
 from lakebed.lineage.table_functions import function_alias, resolve_table_function, resolve_unnest, resolve_values
 
 # Joins after which only the left side can be seen.
@@ -18,7 +19,7 @@ _LEFT_SIDE_ONLY = frozenset({"SEMI", "ANTI"})
 
 def add_from(item: exp.Expr, scope: Scope, ctx: Context) -> None:
     """Adds what one FROM item gives, with the joins that sqlglot hangs on it."""
-    if isinstance(item, exp.Subquery) and _is_join_group(item):
+    if is_join_group(item):
         _add_group(item, scope, ctx)
     else:
         scope.add(resolve_from_item(item, scope, ctx))
@@ -28,26 +29,35 @@ def add_from(item: exp.Expr, scope: Scope, ctx: Context) -> None:
         add_join(join, scope, ctx)
 
 
-def _is_join_group(item: exp.Expr) -> bool:
-    """`(a JOIN b ON ...)` without a SELECT."""
+def is_join_group(item: exp.Expr) -> bool:
+    """`(a JOIN b ON ...)`: parentheses around FROM items instead of a query."""
+    if not isinstance(item, exp.Subquery):
+        return False
     inner = item.args["this"]
-    return isinstance(inner, exp.Table) or (isinstance(inner, exp.Subquery) and _is_join_group(inner))
+    if isinstance(inner, exp.Subquery):
+        # `((SELECT ...) q JOIN b ON ...)`: a derived table has an alias or joins, a query in parentheses has neither
+        return bool(inner.args.get("alias") or inner.args.get("joins")) or is_join_group(inner)
+    return isinstance(inner, exp.Table | exp.Unnest | exp.Lateral)
 
 
 def _add_group(item: exp.Expr, scope: Scope, ctx: Context) -> None:
-    inner = Scope(scope.parent, scope.env)
-    add_from(item.args["this"], inner, ctx)
+    inner = _group_scope(item, scope, ctx)
     alias = item.args.get("alias")
     if alias is None or alias.args.get("this") is None:
         scope.extend(inner)
-        return
-    relation = Relation(
-        [name for r in inner.relations for name in r.names],
-        [key for r in inner.relations for key in r.keys],
-        [refs for r in inner.relations for refs in r.refs],
-        unknown=next((r.unknown for r in inner.relations if r.unknown is not None), None),
-    )
-    scope.add(_aliased(relation, alias, "", (), ctx))
+    else:
+        scope.add(_aliased(_all_columns(inner), alias, "", (), ctx))
+
+
+def _group_scope(item: exp.Expr, scope: Scope, ctx: Context) -> Scope:
+    inner = Scope(scope.parent, scope.env)
+    add_from(item.args["this"], inner, ctx)
+    return inner
+
+
+def _all_columns(scope: Scope) -> Relation:
+    unknown = one_of([relation.unknown for relation in scope.relations if relation.unknown is not None])
+    return Expansion(scope_columns(scope), unknown).relation()
 
 
 def resolve_from_item(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelation:
@@ -67,9 +77,13 @@ def resolve_from_item(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelati
         relation = resolve_values(item, scope, ctx)
     elif isinstance(item, exp.TableFromRows):
         relation = resolve_table_function(item.args["this"], scope, ctx, alias)
+    elif is_join_group(item):
+        relation = _all_columns(_group_scope(item, scope, ctx))
     elif isinstance(item, exp.Query | exp.Pivot):
+        # sqlglot hangs the joins that follow a derived table on it: they are no part of its query
+        query = item.args["this"] if isinstance(item, exp.Subquery) and item.args.get("joins") else item
         # a derived table sees nothing of its neighbours, only the queries around
-        relation = as_derived_table(ctx.resolve_query(item, scope.env, scope.parent, ctx), ctx)
+        relation = as_derived_table(ctx.resolve_query(query, scope.env, scope.parent, ctx), ctx)
     else:
         relation = resolve_table_function(item, scope, ctx, alias)
     if isinstance(alias, exp.TableAlias):

@@ -25,6 +25,22 @@ def _add_parts(node: object, parts: list[NamePart]) -> None:
         parts.append(NamePart(node.name, True))
 
 
+def quoted_names(node: exp.Expr) -> exp.Expr | None:
+    """SQLite's `'t'.'c'` as the column t.c; None where other than string literals stand around the dots."""
+    if not isinstance(node, exp.Dot):
+        return None
+    names = [node.args["expression"]]
+    base = node.args["this"]
+    while isinstance(base, exp.Dot):
+        names.append(base.args["expression"])
+        base = base.args["this"]
+    names.append(base)
+    if len(names) > 4 or not all(isinstance(name, exp.Literal) and name.is_string for name in names):
+        return None
+    parts = ("this", "table", "db", "catalog")
+    return exp.Column(**{part: exp.to_identifier(n.name, quoted=True) for part, n in zip(parts, names, strict=False)})
+
+
 def identifier_of(node: exp.Expr) -> exp.Expr:
     """The last name of a column, which sqlglot wraps in different nodes depending on where it stands."""
     while isinstance(node, exp.Column | exp.ColumnDef | exp.Alias | exp.Paren):

@@ -42,16 +42,21 @@ def output_name(node: exp.Expr, position: int, ctx: Context) -> str:
 
 def _column_name(node: exp.Expr, ctx: Context) -> str | None:
     if isinstance(node, exp.Column):
-        identifier = node.args["this"]
-        return ctx.spelling_of(identifier) if isinstance(identifier, exp.Identifier) else None
+        return _last_name(node.args["this"], ctx)
     if isinstance(node, exp.Dot):
-        field = node.args["expression"]
-        return ctx.spelling_of(field) if isinstance(field, exp.Identifier) else None
+        return _last_name(node.args["expression"], ctx)
     if isinstance(node, exp.Alias):
         return ctx.spelling_of(node.args["alias"])
     if isinstance(node, exp.Identifier):
         return ctx.spelling_of(node)
     return None
+
+
+def _last_name(name: exp.Expr, ctx: Context) -> str | None:
+    if isinstance(name, exp.Literal) and name.is_string:
+        # SQLite takes a string behind a dot for a quoted name
+        return name.name
+    return ctx.spelling_of(name) if isinstance(name, exp.Identifier) else None
 
 
 def _postgres_name(node: exp.Expr, ctx: Context) -> str:

@@ -5,13 +5,13 @@ from sqlglot import exp
 from lakebed.lineage.context import HINT_STRUCT, Context, Env
 from lakebed.lineage.ctes import check_unread, with_ctes
 from lakebed.lineage.expressions import check, predicate, refs_of
-from lakebed.lineage.from_clause import add_from, add_join, add_lateral_view, resolve_from_item
+from lakebed.lineage.from_clause import add_from, add_join, add_lateral_view, is_join_group, resolve_from_item
 from lakebed.lineage.output_names import output_name
 from lakebed.lineage.pivots import duckdb_pivot
 from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, Unknown, mark_approximate, one_of, union
 from lakebed.lineage.scope import Cte, Scope
 from lakebed.lineage.set_operations import branches, combine, combine_by_name
-from lakebed.lineage.stars import Expansion, OutputColumn, expand, selected_columns
+from lakebed.lineage.stars import Expansion, OutputColumn, expand, expand_fields, selected_columns
 from lakebed.lineage.table_functions import resolve_values
 
 # Clauses whose columns carry no value, looked up only to find names that do not exist.
@@ -55,7 +55,7 @@ def _all_columns(scope: Scope, ctx: Context, node: exp.Expr) -> Relation:
 def _subquery(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> Relation:
     env, defined = with_ctes(node, env, ctx)
     inner = node.args["this"]
-    if node.args.get("joins") or isinstance(inner, exp.Table):
+    if node.args.get("joins") or is_join_group(node):
         scope = Scope(parent, env)
         add_from(node, scope, ctx)
         relation = _all_columns(scope, ctx, node)
@@ -224,6 +224,8 @@ def _expand_item(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None
         return expand(node, None, scope, ctx, node)
     if isinstance(node, exp.Column) and isinstance(node.args["this"], exp.Star):
         return expand(node.args["this"], node.args.get("table"), scope, ctx, node)
+    if isinstance(node, exp.Dot) and isinstance(node.args["expression"], exp.Star):
+        return expand_fields(node, scope, ctx)
     if isinstance(node, exp.Columns | exp.Like | exp.ILike):
         return selected_columns(node, scope, ctx)
     if isinstance(node, exp.Aliases) and isinstance(node.args["this"], exp.Stack):

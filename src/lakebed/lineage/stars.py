@@ -1,6 +1,7 @@
 """Stars: `*`, `t.*`, and what EXCEPT, REPLACE, RENAME, LIKE and COLUMNS(...) make of them."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -40,8 +41,8 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
     """The columns of a star, with an issue where not all of them are known."""
     relations = _relations(qualifier, scope, ctx, node)
     if relations is None:
-        return _struct_star(qualifier, scope, ctx, node)
-    items = _scope_columns(scope) if qualifier is None else _relation_columns(relations[0])
+        return _struct_star(qualifier, star, scope, ctx, node)
+    items = scope_columns(scope) if qualifier is None else _relation_columns(relations[0])
     unknown = one_of([relation.open for relation in relations if relation.open is not None])
     if unknown is not None:
         if ctx.stars_matter:
@@ -81,7 +82,7 @@ def _relation_columns(relation: Relation) -> list[OutputColumn]:
     return [OutputColumn(*column) for column in zip(relation.names, relation.keys, relation.refs, strict=True)]
 
 
-def _scope_columns(scope: Scope) -> list[OutputColumn]:
+def scope_columns(scope: Scope) -> list[OutputColumn]:
     """The columns of all relations; columns that USING or NATURAL merged come once."""
     if not scope.merged:
         return [item for relation in scope.relations for item in _relation_columns(relation)]
@@ -129,32 +130,16 @@ def _report_open(items: list[OutputColumn], unknown: Unknown, node: exp.Expr, ct
         )
 
 
-def _struct_star(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp.Expr) -> Expansion:
+def _struct_star(qualifier: exp.Expr | None, star: exp.Expr, scope: Scope, ctx: Context, node: exp.Expr) -> Expansion:
     """`addr.*` where addr is a struct column: its fields, if its type lists them."""
     if qualifier is None:
         return Expansion([], None)
-    key = ctx.key_of(qualifier)
+    key, name = ctx.key_of(qualifier), ctx.spelling_of(qualifier)
     for relation in scope.relations:
         refs = relation.by_key.get(key)
-        if refs is None:
-            continue
-        fields = relation.struct_fields(key, ctx.dialect.parser)
-        if fields:
-            ctx.stars.append("full")
-            columns = [OutputColumn(f, ctx.column_key(f, False), at_field(refs, (f,))) for f in fields]
-            return Expansion(columns, None)
-        ctx.stars.append("none")
-        name = ctx.spelling_of(qualifier)
-        ctx.issue_once(
-            "APPROXIMATE_LINEAGE",
-            "warning",
-            f"struct {name}",
-            f"the fields of {name} are not known, so its star cannot be expanded",
-            HINT_STRUCT,
-            node,
-        )
-        return Expansion([], Derived(refs))
-    name = ctx.spelling_of(qualifier)
+        if refs is not None:
+            fields = relation.struct_fields(key, ctx.dialect.parser)
+            return _expand_struct(name, refs, fields, star, scope, ctx, node)
     ctx.stars.append("none")
     ctx.issue_once(
         "UNRESOLVED_REFERENCE",
@@ -165,6 +150,44 @@ def _struct_star(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: e
         node,
     )
     return Expansion([], None)
+
+
+def expand_fields(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
+    """`(t.c).*`, `f(x).*`, `items[0].*`: the fields of a struct value; `(t).*` is `t.*`."""
+    value, star = node.args["this"], node.args["expression"]
+    while isinstance(value, exp.Paren):
+        value = value.args["this"]
+    column = value
+    while isinstance(column, exp.Bracket | exp.Paren):
+        column = column.args["this"]
+    fields: tuple[str, ...] = ()
+    if isinstance(column, exp.Column) and isinstance(column.args["this"], exp.Identifier):
+        table, key = column.args.get("table"), ctx.key_of(column.args["this"])
+        if column is value and table is None and _relations(column.args["this"], scope, ctx, value) is not None:
+            return expand(star, column.args["this"], scope, ctx, value)
+        relations = scope.relations if table is None else _relations(table, scope, ctx, column) or []
+        fields = next((found for r in relations if (found := r.struct_fields(key, ctx.dialect.parser))), ())
+    name = value.sql(ctx.dialect.parser or None, normalize_functions=False, comments=False)
+    return _expand_struct(name, refs_of(value, scope, ctx), fields, star, scope, ctx, node)
+
+
+def _expand_struct(
+    name: str, refs: Refs, fields: Sequence[str], star: exp.Expr, scope: Scope, ctx: Context, node: exp.Expr
+) -> Expansion:
+    if fields:
+        ctx.stars.append("full")
+        columns = [OutputColumn(f, ctx.column_key(f, False), at_field(refs, (f,))) for f in fields]
+        return _apply_modifiers(star, columns, None, scope, ctx)
+    ctx.stars.append("none")
+    ctx.issue_once(
+        "APPROXIMATE_LINEAGE",
+        "warning",
+        f"struct {name}",
+        f"the fields of {name} are not known, so its star cannot be expanded",
+        HINT_STRUCT,
+        node,
+    )
+    return _apply_modifiers(star, [], Derived(refs), scope, ctx)
 
 
 def _apply_modifiers(
