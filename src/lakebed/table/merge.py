@@ -8,17 +8,16 @@ from dataclasses import dataclass
 
 from lakebed.config import Settings, load_settings
 from lakebed.engines.protocols.engine import MergeContext
-from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeEngine, MergeJob, MergeSource, Source
+from lakebed.engines.protocols.merge import CheckedSource, MergeEngine, MergeJob, MergeSource, Source
 from lakebed.engines.registry import choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
-    DatasetMergeError,
     InvalidMergeArgument,
     SchemaError,
     UnsupportedType,
 )
 from lakebed.merge_core import refusals
-from lakebed.merge_core.plan import MergePlan, plan_merge
+from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
 from lakebed.merge_core.result import MergeResult, check_balance
 from lakebed.merge_core.spec import MergeSpec, require_flag
@@ -123,10 +122,10 @@ class _Run:
 
     def _settle(self, target: Settles) -> None:
         if not self.dry_run and target.settle():
-            log.info("files of %s that other writers had covered were written anew first", self.target.address)
+            log.info("files of %s that other writers had covered were rewritten first", self.target.address)
         elif self.dry_run and (covered := target.unsettled()):
             log.warning(
-                "%s: other writers deleted rows or renamed columns of %d files; the merge writes them anew first, "
+                "%s: other writers deleted rows or renamed columns of %d files; the merge rewrites them first, "
                 "and this dry run counts them as they are",
                 self.target.address,
                 covered,
@@ -188,17 +187,11 @@ class _Run:
                 deleted=counts.deleted,
                 strategy=plan.spec.strategy,
             )
-            if (counts.inserted, counts.updated, counts.deleted) != (
-                plan.expected.inserted,
-                plan.expected.updated,
-                plan.expected.deleted,
-            ):
-                raise DatasetMergeError(
+            if counts != plan.expected:
+                raise refusals.engine_failed(
+                    plan.spec,
                     f"the merge was planned as {plan.expected} and counted as {counts}",
-                    kind="ENGINE_FAILED",
                     remedy="Nothing was committed. Please report this with the files that caused it.",
-                    strategy=plan.spec.strategy,
-                    key_columns=plan.spec.keys,
                 )
             change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=_properties(plan))
             self.target.commit(state, staging, change)
@@ -206,9 +199,8 @@ class _Run:
 
     def _merge_rows(self, unified: Unified, state: TableState, source: CheckedSource) -> MergeResult:
         if not isinstance(self.target, MergesRows):
-            raise DatasetMergeError(
-                f"{self.target.address} can neither be rewritten file by file nor merge rows itself",
-                kind="ENGINE_FAILED",
+            raise refusals.engine_failed(
+                self.spec, f"{self.target.address} can neither be rewritten file by file nor merge rows itself"
             )
         delivered = Schema.of(unified.evolution.final[name] for name in unified.delivered)
         with self._staging(state, unified, ()) as staging:
@@ -229,14 +221,14 @@ class _Run:
             done = self.target.merge_rows(state, staging, request)
         if done.null_keys:
             _refuse_nulls(unified, done.null_keys)
-        changed = bool(done.inserted or done.updated or done.deleted)
+        counts = done.counts
         return MergeResult(
-            inserted=done.inserted,
-            updated=done.updated,
-            deleted=done.deleted,
+            inserted=counts.inserted,
+            updated=counts.updated,
+            deleted=counts.deleted,
             total=done.rows,
             before=state.rows,
-            added_columns=unified.evolution.added_columns if changed else (),
+            added_columns=unified.evolution.added_columns if counts else (),
             dry_run=self.dry_run,
         )
 

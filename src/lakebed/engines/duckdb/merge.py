@@ -18,7 +18,7 @@ from lakebed.engines.duckdb.session import Scratch, private_connection, reach_ob
 from lakebed.engines.duckdb.version import choose_merge
 from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
 from lakebed.engines.protocols.engine import MergeContext
-from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeJob, MergeSource, Source
+from lakebed.engines.protocols.merge import CheckedSource, MergeJob, MergeSource, Source
 from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.failures import engine_failures
@@ -28,6 +28,7 @@ from lakebed.errors import DatasetMergeError, UnsupportedType
 from lakebed.kernels.keys import counting
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
+from lakebed.merge_core.plan import Matches
 from lakebed.merge_core.spec import MergeSpec, require_flag
 from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Merged, Staging, WrittenFile

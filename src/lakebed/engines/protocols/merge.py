@@ -4,9 +4,9 @@ Each step is its own call, so that everything is known before anything is writte
 dropped. The orchestration (`lakebed.table.merge`) is the only caller.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.merge_core.plan import MergePlan
+from lakebed.merge_core.plan import Matches, MergePlan
 from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Merged, Staging, WrittenFile
 
@@ -43,15 +43,6 @@ class CheckedSource:
     rows: int
     keys: pa.Table
     only_extremes: bool = False
-
-
-@dataclass(frozen=True)
-class Matches:
-    """Matched rows by file, NULL keys by column, and how many source rows have a key that the target has."""
-
-    rows: Mapping[str, int] = field(default_factory=dict)
-    nulls: Mapping[str, int] = field(default_factory=dict)
-    source_rows: int = 0
 
 
 @dataclass(frozen=True)

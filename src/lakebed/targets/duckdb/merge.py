@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import duckdb
 
+from lakebed.model import MergeCounts
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import to_duckdb
 from lakebed.targets.base import RowMerge, RowsMerged
@@ -34,7 +35,8 @@ def merge_rows(connection: Connection, table: str, staged: str, merge: RowMerge)
         counted = connection.execute(f"SELECT count(*) FROM {q(table)}").fetchone()
     finally:
         connection.execute(f"DROP TABLE {source}")
-    return RowsMerged(actions["INSERT"], actions["UPDATE"], actions["DELETE"], int(counted[0]) if counted else 0)
+    counts = MergeCounts(actions["INSERT"], actions["UPDATE"], actions["DELETE"])
+    return RowsMerged(counts, int(counted[0]) if counted else 0)
 
 
 def _apply(connection: Connection, table: str, source: str, merge: RowMerge, columns: Sequence[str]) -> Counter[str]:
@@ -107,4 +109,4 @@ def _version() -> tuple[int, ...]:
 def rows_of_new_table(merge: RowMerge) -> RowsMerged:
     """What a merge into a table that does not exist does, without making one."""
     rows = sum(file.rows for file in merge.files) if merge.insert_unmatched or merge.delete_matched else 0
-    return RowsMerged(inserted=rows, rows=rows)
+    return RowsMerged(MergeCounts(inserted=rows), rows)

@@ -118,7 +118,7 @@ class DuckDBTarget:
                 self._checkpoint("evolved")
                 done = self._merge(connection, staging, merge)
                 self._checkpoint("merged")
-                if merge.dry_run or not (done.inserted or done.updated or done.deleted):
+                if merge.dry_run or not done.counts:
                     raise _Unchanged(done)
                 self._record(connection, staging.id, {})
         except _Unchanged as unchanged:
