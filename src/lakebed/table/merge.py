@@ -5,11 +5,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lakebed.config import Settings, load_settings
-from lakebed.engines.protocols.engine import MergeContext
+from lakebed.engines.protocols.engine import EngineOptions
 from lakebed.engines.protocols.merge import CheckedSource, MergeEngine, MergeJob, MergeSource, Source
-from lakebed.engines.registry import choose_merge_engine
+from lakebed.engines.registry import EngineName, choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
     InvalidMergeArgument,
@@ -20,7 +21,7 @@ from lakebed.merge_core import refusals
 from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
 from lakebed.merge_core.result import MergeResult, check_balance
-from lakebed.merge_core.spec import MergeSpec, require_flag
+from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
@@ -29,6 +30,9 @@ from lakebed.storage import Storage
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.shared.footers import with_bounds
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
 
@@ -41,13 +45,17 @@ def merge(
     target: str | os.PathLike[str] | Target,
     *,
     keys: Sequence[str] | str,
-    strategy: str = "upsert",
-    engine: str | MergeEngine | None = None,
+    strategy: MergeStrategy = "upsert",
+    engine: EngineName | MergeEngine | None = None,
     use_merge: bool | None = None,
     schema_evolution: bool = True,
-    missing: str = "keep",
+    missing: Missing = "keep",
     dedup_order_by: Sequence[str] | str | None = None,
+    partition_by: Sequence[str] | str | None = None,
     partition_columns: Sequence[str] | str | None = None,
+    spark: "SparkSession | None" = None,
+    master: str | None = None,
+    remote: str | None = None,
     dry_run: bool = False,
     workdir: str | os.PathLike[str] | None = None,
     storage: Storage | None = None,
@@ -55,7 +63,9 @@ def merge(
     """Merges a source into a table and says what it did; a refusal raises DatasetMergeError and changes nothing.
 
     The source is a pyarrow Table or RecordBatchReader, a path to Parquet, anything with an Arrow stream, or a Spark
-    DataFrame. The target is an address or a path. Without an engine it is Spark for a DataFrame and DuckDB otherwise.
+    DataFrame. The target is an address or a path. Without an engine it is Spark for a DataFrame, or where `spark`,
+    `master` or `remote` say where Spark runs, and DuckDB otherwise. `partition_columns` is another name of
+    `partition_by`.
     """
     spec = MergeSpec.of(
         keys=keys,
@@ -63,13 +73,16 @@ def merge(
         missing=missing,
         schema_evolution=schema_evolution,
         dedup_order_by=dedup_order_by,
-        partition_columns=partition_columns,
+        partition_by=_one_of(partition_by, partition_columns),
     )
-    settings = load_settings({"workdir": os.fspath(workdir)} if workdir is not None else None)
+    flags = {"workdir": None if workdir is None else os.fspath(workdir), "master": master, "remote": remote}
+    settings = load_settings(flags)
     storage = storage or Storage(settings.storage)
-    chosen = _engine(engine, source, MergeContext(settings, use_merge=require_flag(use_merge)))
+    asks_for_session = spark is not None or master is not None or remote is not None
+    options = EngineOptions(spark, asks_for_session, require_flag(use_merge))
+    chosen = _engine(engine, source, options)
     table = _open(target, settings, storage)
-    with chosen.open(source, storage.settings.resolved()) as rows:
+    with chosen.open(source, storage.settings.resolved(), settings) as rows:
         run = _Run(spec, rows, table, storage, dry_run=dry_run)
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -83,11 +96,23 @@ def merge(
     raise AssertionError("unreachable")
 
 
-def _engine(engine: str | MergeEngine | None, source: Source, context: MergeContext) -> MergeEngine:
+def _engine(engine: str | MergeEngine | None, source: Source, options: EngineOptions) -> MergeEngine:
     """The engine itself, where the caller brings one, or that of the name."""
     if engine is not None and not isinstance(engine, str):
         return engine
-    return choose_merge_engine(engine, source, context)
+    return choose_merge_engine(engine, source, options)
+
+
+def _one_of(
+    partition_by: Sequence[str] | str | None, partition_columns: Sequence[str] | str | None
+) -> Sequence[str] | str | None:
+    if partition_by is not None and partition_columns is not None:
+        raise InvalidMergeArgument(
+            "partition_by and partition_columns are two names of one argument",
+            kind="INVALID_STRATEGY",
+            remedy="Give partition_by alone.",
+        )
+    return partition_columns if partition_by is None else partition_by
 
 
 @dataclass
@@ -136,12 +161,12 @@ class _Run:
             incoming = from_arrow_schema(self.rows.schema)
         except UnsupportedType as error:
             raise refusals.incompatible(self.spec, error.message, column=error.column, remedy=error.remedy) from error
-        wanted, given = state.partition_by, self.spec.partition_columns
+        wanted, given = state.partition_by, self.spec.partition_by
         if state.exists and given and [fold(name) for name in given] != [fold(name) for name in wanted]:
             raise InvalidMergeArgument(
                 f"{self.target.address} is partitioned by {', '.join(wanted) or 'nothing'}, not by {', '.join(given)}",
                 kind="SCHEMA_INCOMPATIBLE",
-                remedy="Leave partition_columns out: a table keeps the partitions it was created with.",
+                remedy="Leave partition_by out: a table keeps the partitions it was created with.",
                 column=given[0],
                 strategy=self.spec.strategy,
                 key_columns=self.spec.keys,
@@ -175,7 +200,7 @@ class _Run:
         )
 
     def _commit(self, state: TableState, plan: MergePlan) -> MergeResult:
-        partition_by = [plan.evolution.final[name].name for name in self.spec.partition_columns]
+        partition_by = [plan.evolution.final[name].name for name in self.spec.partition_by]
         with self._staging(state, plan, partition_by) as staging:
             merged = self.rows.write(MergeJob(plan, staging, self._in_path(staging.partition_by)))
             kept = sum(file.rows for file in plan.keep)

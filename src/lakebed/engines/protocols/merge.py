@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import pyarrow as pa
 import pyarrow.dataset as pads
 
+from lakebed.config import Settings
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import Matches, MergePlan
 from lakebed.merge_core.validate import Unified
@@ -88,6 +89,6 @@ class MergeEngine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def open(self, source: Source, storage: StorageSettings) -> AbstractContextManager[MergeSource]:
-        """The source, until the context ends. `storage` says how object stores are reached."""
+    def open(self, source: Source, storage: StorageSettings, settings: Settings) -> AbstractContextManager[MergeSource]:
+        """The source, until the context ends. `settings` are the caller's; an engine reads none of its own."""
         ...

@@ -14,8 +14,8 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.config import Settings, load_settings
-from lakebed.engines.protocols.engine import MergeContext
+from lakebed.config import Settings
+from lakebed.engines.protocols.engine import EngineOptions
 from lakebed.engines.protocols.merge import CheckedSource, MergeJob, MergeSource, Source
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.checked import unmatched
@@ -65,24 +65,21 @@ class SparkMerge:
         self,
         session: SparkSession | None = None,
         *,
-        settings: Settings | None = None,
         broadcast_rows: int = BROADCAST_ROWS,
     ) -> None:
         self._session = session
-        self._settings = settings
         self._broadcast_rows = broadcast_rows
 
     @classmethod
-    def of(cls, context: MergeContext) -> "SparkMerge":
-        return cls(context.spark, settings=context.settings)
+    def of(cls, options: EngineOptions) -> "SparkMerge":
+        return cls(options.spark)
 
     @contextmanager
-    def open(self, source: Source, storage: StorageSettings) -> Iterator[MergeSource]:
-        config = self._settings or load_settings()
+    def open(self, source: Source, storage: StorageSettings, settings: Settings) -> Iterator[MergeSource]:
         given = source.sparkSession if is_dataframe(source) else self._session
         with ExitStack() as stack:
-            session = stack.enter_context(open_session(config, spark=given))
-            folder = stack.enter_context(_work_folder(session, config, storage))
+            session = stack.enter_context(open_session(settings, spark=given))
+            folder = stack.enter_context(_work_folder(session, settings, storage))
             if is_dataframe(source):
                 yield FrameSource(source, session, folder, storage, self._broadcast_rows)
             else:
@@ -276,13 +273,13 @@ class FrameSource(SparkSource):
 
 
 @contextmanager
-def _work_folder(session: Session, config: Settings, storage: StorageSettings) -> Iterator[str]:
+def _work_folder(session: Session, settings: Settings, storage: StorageSettings) -> Iterator[str]:
     """Where the source is staged: a temporary folder, or on a cluster one that its workers reach."""
     if session.local:
         with tempfile.TemporaryDirectory(prefix="lakebed-merge-") as folder:
             yield folder
         return
-    folder = join(config.staging_location, f"merge-{uuid4().hex}")
+    folder = join(settings.staging_location, f"merge-{uuid4().hex}")
     require_shared(folder, session)
     files = Storage(storage)
     try:
