@@ -45,6 +45,7 @@ class DuckDBDatasetIO:
             keys=key_columns,
             strategy=strategy,
             engine=DuckDBMerge(use_merge=flag, connection=self._connection),
+            use_merge=flag,
             schema_evolution=schema_evolution,
             missing=missing,
             dedup_order_by=dedup_order_by,

@@ -83,7 +83,7 @@ def merge(
     chosen = _engine(engine, source, options)
     table = _open(target, settings, storage)
     with chosen.open(source, storage.settings.resolved(), settings) as rows:
-        run = _Run(spec, rows, table, storage, dry_run=dry_run)
+        run = _Run(spec, rows, table, storage, dry_run=dry_run, use_merge=options.use_merge)
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return run.attempt()
@@ -124,6 +124,7 @@ class _Run:
     target: Target
     storage: Storage
     dry_run: bool
+    use_merge: bool | None = None
     checked: tuple[Unified, CheckedSource] | None = None
 
     def attempt(self) -> MergeResult:
@@ -242,6 +243,7 @@ class _Run:
                 delete_unmatched=does.delete_unmatched,
                 keeps_missing=unified.spec.keeps_missing,
                 dry_run=self.dry_run,
+                use_merge=self.use_merge,
             )
             done = self.target.merge_rows(state, staging, request)
         if done.null_keys:

@@ -133,6 +133,7 @@ class RowMerge:
     delete_unmatched: bool = False
     keeps_missing: bool = True
     dry_run: bool = False
+    use_merge: bool | None = None  # of a target that has MERGE and another way: which of them; None is its own choice
 
 
 @dataclass(frozen=True, slots=True)

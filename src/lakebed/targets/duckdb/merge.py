@@ -1,5 +1,6 @@
 """Merges staged rows into a DuckDB table, inside a transaction that the caller holds."""
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from uuid import uuid4
@@ -11,6 +12,8 @@ from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import to_duckdb
 from lakebed.targets.base import RowMerge, RowsMerged
 from lakebed.targets.duckdb.file import Connection
+
+log = logging.getLogger(__name__)
 
 MERGE_SINCE = (1, 4, 0)
 
@@ -42,6 +45,7 @@ def merge_rows(connection: Connection, table: str, staged: str, merge: RowMerge)
 def _apply(connection: Connection, table: str, source: str, merge: RowMerge, columns: Sequence[str]) -> Counter[str]:
     matches = " AND ".join(f"target.{q(key)} = source.{q(key)}" for key in merge.keys)
     if merge.delete_matched:
+        log.info("DELETE and INSERT are used: MERGE has no clause that inserts rows which match")
         deleted = _count(
             connection,
             f"DELETE FROM {q(table)} AS target USING (SELECT DISTINCT "
@@ -49,8 +53,7 @@ def _apply(connection: Connection, table: str, source: str, merge: RowMerge, col
         )
         inserted = _count(connection, f"INSERT INTO {q(table)} BY NAME SELECT * FROM {source}")
         return Counter(DELETE=deleted, INSERT=inserted)
-    # A column of the user's called merge_action would hide MERGE's own; then three statements count instead.
-    if _version() >= MERGE_SINCE and "merge_action" not in merge.evolution.final:
+    if _uses_merge(merge):
         return _native(connection, table, source, merge, columns, matches)
     actions: Counter[str] = Counter()
     matched = f"EXISTS (SELECT 1 FROM {source} AS source WHERE {matches})"
@@ -68,6 +71,15 @@ def _apply(connection: Connection, table: str, source: str, merge: RowMerge, col
         actions["INSERT"] = _count(connection, f"INSERT INTO {q(table)} BY NAME SELECT * FROM {arriving}")
     connection.execute(f"DROP TABLE {arriving}")
     return actions
+
+
+def _uses_merge(merge: RowMerge) -> bool:
+    if merge.use_merge is False or _version() < MERGE_SINCE:
+        return False
+    if "merge_action" in merge.evolution.final:
+        log.info("A column called merge_action would hide MERGE's own: DELETE, UPDATE and INSERT are used instead")
+        return False
+    return True
 
 
 def _native(
