@@ -186,6 +186,9 @@ class MergeCounts:
     updated: int = 0
     deleted: int = 0
 
+    def __bool__(self) -> bool:
+        return bool(self.inserted or self.updated or self.deleted)
+
     def __add__(self, other: "MergeCounts") -> "MergeCounts":
         return MergeCounts(self.inserted + other.inserted, self.updated + other.updated, self.deleted + other.deleted)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 import duckdb
 import pytest
-
 from lakebed.engines.arrow.engine import ArrowEngine
+
 from lakebed.engines.protocols.load import FileDone
 from lakebed.engines.spark.session import Session
 from lakebed.errors import ConcurrentModification

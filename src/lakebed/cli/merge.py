@@ -53,7 +53,7 @@ def merge(
             schema_evolution=schema_evolution,
             missing=missing,
             dedup_order_by=_names(dedup_order_by) or None,
-            partition_columns=_names(partition_by) or None,
+            partition_by=_names(partition_by) or None,
             dry_run=dry_run,
             workdir=workdir,
         )

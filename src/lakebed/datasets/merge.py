@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakebed.engines.duckdb.merge import DuckDBMerge
 from lakebed.engines.duckdb.version import Version, detect_version, supports_merge
 from lakebed.merge_core.result import MergeResult, MergeStats, compute_merge_stats
-from lakebed.merge_core.spec import MergeSpec, require_flag
+from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.storage import Storage, absolute
 from lakebed.table.merge import merge
 from lakebed.targets.parquet.journal import Delete, Journal, Put
@@ -28,12 +28,12 @@ class DuckDBDatasetIO:
         self,
         data: pa.Table | str | os.PathLike[str],
         path: str | os.PathLike[str],
-        strategy: str = "upsert",
+        strategy: MergeStrategy = "upsert",
         key_columns: Sequence[str] | str = (),
         *,
         use_merge: bool | None = None,
         schema_evolution: bool = True,
-        missing: str = "keep",
+        missing: Missing = "keep",
         dedup_order_by: Sequence[str] | str | None = None,
         partition_columns: Sequence[str] | str | None = None,
     ) -> MergeResult:
@@ -45,10 +45,11 @@ class DuckDBDatasetIO:
             keys=key_columns,
             strategy=strategy,
             engine=DuckDBMerge(use_merge=flag, connection=self._connection),
+            use_merge=flag,
             schema_evolution=schema_evolution,
             missing=missing,
             dedup_order_by=dedup_order_by,
-            partition_columns=partition_columns,
+            partition_by=partition_columns,
             storage=self._storage,
         )
 
@@ -75,7 +76,7 @@ class DuckDBParquetHandler:
         source: pa.Table | str | os.PathLike[str],
         target_path: str | os.PathLike[str],
         key_columns: Sequence[str] | str,
-        strategy: str = "upsert",
+        strategy: MergeStrategy = "upsert",
         *,
         dedup_order_by: Sequence[str] | str | None = None,
         use_merge: bool | None = None,
@@ -91,7 +92,7 @@ def merge_parquet_dataset_pyarrow(
     source: pa.Table | str | os.PathLike[str],
     target_path: str | os.PathLike[str],
     key_columns: Sequence[str] | str,
-    strategy: str = "upsert",
+    strategy: MergeStrategy = "upsert",
     *,
     dedup_order_by: Sequence[str] | str | None = None,
     storage: Storage | None = None,
@@ -167,7 +168,7 @@ class IncrementalFileManager:
         return uri.removeprefix(self._root + "/")
 
 
-def _stats(result: MergeResult, strategy: str, key_columns: Sequence[str] | str) -> MergeStats:
+def _stats(result: MergeResult, strategy: MergeStrategy, key_columns: Sequence[str] | str) -> MergeStats:
     spec = MergeSpec.of(keys=key_columns, strategy=strategy)
     return compute_merge_stats(
         strategy=spec.strategy,

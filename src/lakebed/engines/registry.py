@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any, Literal, TypeAlias, get_args
 
-from lakebed.engines.protocols.engine import EngineFacts, MergeContext
+from lakebed.engines.protocols.engine import EngineFacts, EngineOptions
 from lakebed.engines.protocols.load import Engine
 from lakebed.engines.protocols.merge import MergeEngine, Source
 from lakebed.engines.shared.sources import is_dataframe
@@ -25,7 +25,7 @@ def engine_facts(name: str) -> EngineFacts:
     return facts
 
 
-def choose_merge_engine(name: str | None, source: Source, context: MergeContext) -> MergeEngine:
+def choose_merge_engine(name: str | None, source: Source, options: EngineOptions) -> MergeEngine:
     """The engine of this name; without one the first that reads the source and, if there is a session, runs in it."""
     frame = is_dataframe(source)
     if name is None:
@@ -33,7 +33,7 @@ def choose_merge_engine(name: str | None, source: Source, context: MergeContext)
         facts = next(
             one
             for one in known
-            if (one.reads_dataframes or not frame) and (one.runs_in_session or not context.asks_for_session)
+            if (one.reads_dataframes or not frame) and (one.runs_in_session or not options.asks_for_session)
         )
     else:
         facts = engine_facts(name)
@@ -42,17 +42,17 @@ def choose_merge_engine(name: str | None, source: Source, context: MergeContext)
             f"the engine {facts.name} cannot read a Spark DataFrame",
             "Use engine='spark', or give a pyarrow Table or a path.",
         )
-    if context.asks_for_session and not facts.runs_in_session:
+    if options.asks_for_session and not facts.runs_in_session:
         raise _unfit(
             f"spark, master and remote have no meaning for the engine {facts.name}",
             "They say where the engine spark runs; leave them out.",
         )
-    if context.use_merge is not None and not facts.has_two_merges:
+    if options.use_merge is not None and not facts.has_two_merges:
         raise _unfit(
             f"use_merge has no meaning for the engine {facts.name}",
             "It chooses between two implementations of the DuckDB engine; leave it out.",
         )
-    engine: MergeEngine = _load(facts.merge).of(context)
+    engine: MergeEngine = _load(facts.merge).of(options)
     return engine
 
 

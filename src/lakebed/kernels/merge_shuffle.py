@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import DatasetMergeError
+from lakebed.errors import EngineError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.keys import canonical, counting
 from lakebed.kernels.merge import BATCH_ROWS, Matched, Rules, read_keys, rewrite, write_rows
@@ -117,5 +117,5 @@ def _on_the_wire(table: pa.Table, wire: pa.Schema) -> Iterator[pa.RecordBatch]:
     yield from pa.table(columns, schema=wire).to_batches(max_chunksize=BATCH_ROWS)
 
 
-def _result(value: Merged | DatasetMergeError) -> pa.Table:
+def _result(value: Merged | EngineError) -> pa.Table:
     return pa.table({"result": pa.array([pickle.dumps(value)], pa.binary())})

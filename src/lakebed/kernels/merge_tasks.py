@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakebed.errors import DatasetMergeError
+from lakebed.errors import EngineError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import KeyIndex
@@ -110,7 +110,7 @@ class MatchTasks:
     groups: tuple[tuple[DataFile, ...], ...]
     in_path: tuple[str, ...] = ()
 
-    def __call__(self, number: int) -> GroupMatches | DatasetMergeError:
+    def __call__(self, number: int) -> GroupMatches | EngineError:
         group = self.groups[number]
         try:
             found = list(match(group, self.key_schema, _index(self.source), self.source.storage, in_path=self.in_path))
@@ -133,7 +133,7 @@ class WriteTasks:
     folder: str
     codec: str
 
-    def __call__(self, number: int) -> Merged | DatasetMergeError:
+    def __call__(self, number: int) -> Merged | EngineError:
         try:
             if number < len(self.packs):
                 return self._rewrite(number, self.packs[number])
@@ -176,11 +176,6 @@ class WriteTasks:
         )
 
 
-def failed(error: Exception) -> DatasetMergeError:
+def failed(error: Exception) -> EngineError:
     """What travels back as a value: an exception would be retried by Spark, and end in Java."""
-    return DatasetMergeError(
-        f"PyArrow failed on a Spark worker during the merge: {error}",
-        kind="ENGINE_FAILED",
-        remedy="The target is as it was.",
-        operation="merge",
-    )
+    return EngineError(f"PyArrow failed on a Spark worker during the merge: {error}")

@@ -2,57 +2,39 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from lakebed.errors import EngineError
 from lakebed.merge_core.prune import worth_repacking
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
-from lakebed.model import DataFile
+from lakebed.model import DataFile, MergeCounts
 from lakebed.schema.evolve import EvolutionPlan
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """Rows that the merge will insert, update and delete: exact, because keys were matched before the plan was made."""
+@dataclass(frozen=True)
+class Matches:
+    """Matched rows by file, NULL keys by column, and how many source rows have a key that the target has."""
 
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
-
-    @property
-    def nothing(self) -> bool:
-        return not (self.inserted or self.updated or self.deleted)
-
-
-class Matches(Protocol):
-    """What an engine found when it looked the source's keys up in the target."""
-
-    @property
-    def rows(self) -> Mapping[str, int]:
-        """Matched rows by file, for the files that have any."""
-        ...
-
-    @property
-    def source_rows(self) -> int:
-        """Source rows whose keys the target has."""
-        ...
+    rows: Mapping[str, int] = field(default_factory=dict)
+    nulls: Mapping[str, int] = field(default_factory=dict)
+    source_rows: int = 0
 
 
 @dataclass(frozen=True)
 class MergePlan:
     """Everything a merge will do, decided before the target is touched; engines interpret it and decide nothing.
 
-    `matched` has the number of matched rows of every file that has any. `rewrite` are the files that will be replaced,
-    `drop` those of which nothing remains, `keep` those that stay as they are, byte for byte. Each of `packs` becomes
-    one new file: a single file of `rewrite`, or several small ones of one partition where nearly all are rewritten.
+    `expected` is exact, because keys were matched before. `matched` has the number of matched rows of every file that
+    has any. `rewrite` are the files that will be replaced, `drop` those of which nothing remains, `keep` those that
+    stay as they are, byte for byte. Each of `packs` becomes one new file: a single file of `rewrite`, or several small
+    ones of one partition where nearly all are rewritten.
     """
 
     spec: MergeSpec
     evolution: EvolutionPlan
     before: int
     source_rows: int
-    expected: Expected
+    expected: MergeCounts
     rewrite: tuple[DataFile, ...] = ()
     drop: tuple[DataFile, ...] = ()
     keep: tuple[DataFile, ...] = ()
@@ -71,14 +53,14 @@ class MergePlan:
     @property
     def added_columns(self) -> tuple[str, ...]:
         """Columns, and fields of structs as dotted names, that the table gains; none where no row changes."""
-        if self.expected.nothing or self.evolution.creates:
+        if self.changes_nothing or self.evolution.creates:
             return ()
         return tuple(".".join(add.path) for add in self.evolution.adds)
 
     @property
     def changes_nothing(self) -> bool:
         """A merge that changes no row changes no schema and commits nothing."""
-        return self.expected.nothing
+        return not self.expected
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -147,14 +129,14 @@ def plan_merge(
     scanned: int,
     rewrite_all: bool = False,
 ) -> MergePlan:
-    """What the merge will do to each file. `rewrite_all`: a changed type must be written anew everywhere."""
+    """What the merge will do to each file. `rewrite_all`: no file may keep the old type of a widened column."""
     does = unified.spec.effects
     before = sum(file.rows for file in files)
     matched = sum(matches.rows.values())
     if does.delete_matched:
-        expected = Expected(inserted=source_rows, deleted=matched)
+        expected = MergeCounts(inserted=source_rows, deleted=matched)
     else:
-        expected = Expected(
+        expected = MergeCounts(
             inserted=source_rows - matches.source_rows if does.insert_unmatched else 0,
             updated=matched if does.update_matched else 0,
             deleted=before - matched if does.delete_unmatched else 0,
@@ -169,7 +151,7 @@ def plan_merge(
         touched = rows if does.update_matched or does.delete_matched else 0
         if left < file.rows and not left:
             drop.append(file)
-        elif touched or left < file.rows or (rewrite_all and not expected.nothing):
+        elif touched or left < file.rows or (rewrite_all and expected):
             rewrite.append(file)
         else:
             keep.append(file)

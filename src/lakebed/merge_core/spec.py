@@ -42,7 +42,7 @@ class MergeSpec:
     missing: Missing = "keep"
     schema_evolution: bool = True
     dedup_order_by: tuple[str, ...] = ()
-    partition_columns: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -53,7 +53,7 @@ class MergeSpec:
         missing: str = "keep",
         schema_evolution: bool = True,
         dedup_order_by: Sequence[str] | str | None = None,
-        partition_columns: Sequence[str] | str | None = None,
+        partition_by: Sequence[str] | str | None = None,
     ) -> "MergeSpec":
         """The spec of these arguments, or InvalidMergeArgument, which is a ValueError too."""
         chosen = next((known for known in STRATEGIES if known == strategy), None)
@@ -83,7 +83,7 @@ class MergeSpec:
                 strategy=chosen,
                 key_columns=columns,
             )
-        return cls(columns, chosen, kept, schema_evolution, order, _names(partition_columns))
+        return cls(columns, chosen, kept, schema_evolution, order, _names(partition_by))
 
     @property
     def effects(self) -> Effects:

@@ -81,7 +81,7 @@ def unify(
     except SchemaError as error:
         raise refusals.incompatible(spec, error.message, column=getattr(error, "column", None)) from error
     final = evolution.final
-    for name in (*spec.dedup_order_by, *spec.partition_columns):
+    for name in (*spec.dedup_order_by, *spec.partition_by):
         if name not in incoming and name not in final:
             raise InvalidMergeArgument(
                 f"there is no column {name} to order or partition by",

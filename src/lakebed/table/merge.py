@@ -5,24 +5,24 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lakebed.config import Settings, load_settings
-from lakebed.engines.protocols.engine import MergeContext
-from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeEngine, MergeJob, MergeSource, Source
-from lakebed.engines.registry import choose_merge_engine
+from lakebed.engines.protocols.engine import EngineOptions
+from lakebed.engines.protocols.merge import CheckedSource, MergeEngine, MergeJob, MergeSource, Source
+from lakebed.engines.registry import EngineName, choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
-    DatasetMergeError,
     InvalidMergeArgument,
     LakebedError,
     SchemaError,
     UnsupportedType,
 )
 from lakebed.merge_core import refusals
-from lakebed.merge_core.plan import MergePlan, plan_merge
+from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
 from lakebed.merge_core.result import MergeResult, check_balance
-from lakebed.merge_core.spec import MergeSpec, require_flag
+from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging
 from lakebed.retry import retry
@@ -33,6 +33,9 @@ from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.shared.footers import with_bounds
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 log = logging.getLogger(__name__)
 
 
@@ -41,13 +44,17 @@ def merge(
     target: str | os.PathLike[str] | Target,
     *,
     keys: Sequence[str] | str,
-    strategy: str = "upsert",
-    engine: str | MergeEngine | None = None,
+    strategy: MergeStrategy = "upsert",
+    engine: EngineName | MergeEngine | None = None,
     use_merge: bool | None = None,
     schema_evolution: bool = True,
-    missing: str = "keep",
+    missing: Missing = "keep",
     dedup_order_by: Sequence[str] | str | None = None,
+    partition_by: Sequence[str] | str | None = None,
     partition_columns: Sequence[str] | str | None = None,
+    spark: "SparkSession | None" = None,
+    master: str | None = None,
+    remote: str | None = None,
     dry_run: bool = False,
     workdir: str | os.PathLike[str] | None = None,
     storage: Storage | None = None,
@@ -55,7 +62,9 @@ def merge(
     """Merges a source into a table and says what it did; a refusal raises DatasetMergeError and changes nothing.
 
     The source is a pyarrow Table or RecordBatchReader, a path to Parquet, anything with an Arrow stream, or a Spark
-    DataFrame. The target is an address or a path. Without an engine it is Spark for a DataFrame and DuckDB otherwise.
+    DataFrame. The target is an address or a path. Without an engine it is Spark for a DataFrame, or where `spark`,
+    `master` or `remote` say where Spark runs, and DuckDB otherwise. `partition_columns` is another name of
+    `partition_by`.
     """
     spec = MergeSpec.of(
         keys=keys,
@@ -63,25 +72,40 @@ def merge(
         missing=missing,
         schema_evolution=schema_evolution,
         dedup_order_by=dedup_order_by,
-        partition_columns=partition_columns,
+        partition_by=_one_of(partition_by, partition_columns),
     )
-    settings = load_settings({"workdir": os.fspath(workdir)} if workdir is not None else None)
+    flags = {"workdir": None if workdir is None else os.fspath(workdir), "master": master, "remote": remote}
+    settings = load_settings(flags)
     storage = storage or Storage(settings.storage)
-    chosen = _engine(engine, source, MergeContext(settings, use_merge=require_flag(use_merge)))
+    asks_for_session = spark is not None or master is not None or remote is not None
+    options = EngineOptions(spark, asks_for_session, require_flag(use_merge))
+    chosen = _engine(engine, source, options)
     table = _open(target, settings, storage)
-    with chosen.open(source, storage.settings.resolved()) as rows:
-        run = _Run(spec, rows, table, storage, dry_run=dry_run)
+    with chosen.open(source, storage.settings.resolved(), settings) as rows:
+        run = _Run(spec, rows, table, storage, dry_run=dry_run, use_merge=options.use_merge)
         try:
             return retry(run.attempt, what=f"the merge into {table.address}")
         except ConcurrentModification as error:
             raise refusals.concurrent(spec, target=table.address) from error
 
 
-def _engine(engine: str | MergeEngine | None, source: Source, context: MergeContext) -> MergeEngine:
+def _engine(engine: str | MergeEngine | None, source: Source, options: EngineOptions) -> MergeEngine:
     """The engine itself, where the caller brings one, or that of the name."""
     if engine is not None and not isinstance(engine, str):
         return engine
-    return choose_merge_engine(engine, source, context)
+    return choose_merge_engine(engine, source, options)
+
+
+def _one_of(
+    partition_by: Sequence[str] | str | None, partition_columns: Sequence[str] | str | None
+) -> Sequence[str] | str | None:
+    if partition_by is not None and partition_columns is not None:
+        raise InvalidMergeArgument(
+            "partition_by and partition_columns are two names of one argument",
+            kind="INVALID_STRATEGY",
+            remedy="Give partition_by alone.",
+        )
+    return partition_columns if partition_by is None else partition_by
 
 
 @dataclass
@@ -93,6 +117,7 @@ class _Run:
     target: Target
     storage: Storage
     dry_run: bool
+    use_merge: bool | None = None
     checked: tuple[Unified, CheckedSource] | None = None
 
     def attempt(self) -> MergeResult:
@@ -129,10 +154,10 @@ class _Run:
 
     def _settle(self, target: Settles) -> None:
         if not self.dry_run and target.settle():
-            log.info("files of %s that other writers had covered were written anew first", self.target.address)
+            log.info("files of %s that other writers had covered were rewritten first", self.target.address)
         elif self.dry_run and (covered := target.unsettled()):
             log.warning(
-                "%s: other writers deleted rows or renamed columns of %d files; the merge writes them anew first, "
+                "%s: other writers deleted rows or renamed columns of %d files; the merge rewrites them first, "
                 "and this dry run counts them as they are",
                 self.target.address,
                 covered,
@@ -143,12 +168,12 @@ class _Run:
             incoming = from_arrow_schema(self.rows.schema)
         except UnsupportedType as error:
             raise refusals.incompatible(self.spec, error.message, column=error.column, remedy=error.remedy) from error
-        wanted, given = state.partition_by, self.spec.partition_columns
+        wanted, given = state.partition_by, self.spec.partition_by
         if state.exists and given and [fold(name) for name in given] != [fold(name) for name in wanted]:
             raise InvalidMergeArgument(
                 f"{self.target.address} is partitioned by {', '.join(wanted) or 'nothing'}, not by {', '.join(given)}",
                 kind="SCHEMA_INCOMPATIBLE",
-                remedy="Leave partition_columns out: a table keeps the partitions it was created with.",
+                remedy="Leave partition_by out: a table keeps the partitions it was created with.",
                 column=given[0],
                 strategy=self.spec.strategy,
                 key_columns=self.spec.keys,
@@ -182,7 +207,7 @@ class _Run:
         )
 
     def _commit(self, state: TableState, plan: MergePlan) -> MergeResult:
-        partition_by = [plan.evolution.final[name].name for name in self.spec.partition_columns]
+        partition_by = [plan.evolution.final[name].name for name in self.spec.partition_by]
         with self._staging(state, plan, partition_by) as staging:
             merged = self.rows.write(MergeJob(plan, staging, self._in_path(staging.partition_by)))
             kept = sum(file.rows for file in plan.keep)
@@ -194,17 +219,11 @@ class _Run:
                 deleted=counts.deleted,
                 strategy=plan.spec.strategy,
             )
-            if (counts.inserted, counts.updated, counts.deleted) != (
-                plan.expected.inserted,
-                plan.expected.updated,
-                plan.expected.deleted,
-            ):
-                raise DatasetMergeError(
+            if counts != plan.expected:
+                raise refusals.engine_failed(
+                    plan.spec,
                     f"the merge was planned as {plan.expected} and counted as {counts}",
-                    kind="ENGINE_FAILED",
                     remedy="Nothing was committed. Please report this with the files that caused it.",
-                    strategy=plan.spec.strategy,
-                    key_columns=plan.spec.keys,
                 )
             change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=_properties(plan))
             self.target.commit(state, staging, change)
@@ -212,9 +231,8 @@ class _Run:
 
     def _merge_rows(self, unified: Unified, state: TableState, source: CheckedSource) -> MergeResult:
         if not isinstance(self.target, MergesRows):
-            raise DatasetMergeError(
-                f"{self.target.address} can neither be rewritten file by file nor merge rows itself",
-                kind="ENGINE_FAILED",
+            raise refusals.engine_failed(
+                self.spec, f"{self.target.address} can neither be rewritten file by file nor merge rows itself"
             )
         delivered = Schema.of(unified.evolution.final[name] for name in unified.delivered)
         with self._staging(state, unified, ()) as staging:
@@ -231,18 +249,19 @@ class _Run:
                 delete_unmatched=does.delete_unmatched,
                 keeps_missing=unified.spec.keeps_missing,
                 dry_run=self.dry_run,
+                use_merge=self.use_merge,
             )
             done = self.target.merge_rows(state, staging, request)
         if done.null_keys:
             _refuse_nulls(unified, done.null_keys)
-        changed = bool(done.inserted or done.updated or done.deleted)
+        counts = done.counts
         return MergeResult(
-            inserted=done.inserted,
-            updated=done.updated,
-            deleted=done.deleted,
+            inserted=counts.inserted,
+            updated=counts.updated,
+            deleted=counts.deleted,
             total=done.rows,
             before=state.rows,
-            added_columns=unified.evolution.added_columns if changed else (),
+            added_columns=unified.evolution.added_columns if counts else (),
             dry_run=self.dry_run,
         )
 

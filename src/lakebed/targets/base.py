@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from lakebed.model import DataFile, Slice, Staging, Totals, WrittenFile
+from lakebed.model import DataFile, MergeCounts, Slice, Staging, Totals, WrittenFile
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema
 
@@ -133,15 +133,14 @@ class RowMerge:
     delete_unmatched: bool = False
     keeps_missing: bool = True
     dry_run: bool = False
+    use_merge: bool | None = None  # of a target that has MERGE and another way: which of them; None is its own choice
 
 
 @dataclass(frozen=True, slots=True)
 class RowsMerged:
-    """What a target did to its rows; where `null_keys` counts NULLs in key columns, it did nothing."""
+    """What a target did to its rows, and how many it has now; where `null_keys` counts NULL keys, it did nothing."""
 
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
+    counts: MergeCounts = field(default_factory=MergeCounts)
     rows: int = 0
     null_keys: Mapping[str, int] = field(default_factory=dict)
 

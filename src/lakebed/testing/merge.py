@@ -11,7 +11,8 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from lakebed.engines.protocols.merge import MergeEngine
+from lakebed.engines.protocols.merge import MergeEngine, Source
+from lakebed.engines.registry import EngineName
 from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.oracle import OracleResult, merge_by_row
 from lakebed.merge_core.result import MergeResult
@@ -28,12 +29,12 @@ SCENARIOS = (*STRATEGIES, *MISSING_AND_EMPTY, *KEYS, *SCHEMAS, *DEDUPLICATION)
 class MergeConformance:
     """What every engine promises into every target. Subclasses say how a table is made, read and fingerprinted."""
 
-    engine: ClassVar[str]
+    engine: ClassVar[EngineName]
 
-    def make_engine(self) -> str | MergeEngine:
+    def make_engine(self) -> EngineName | MergeEngine:
         return self.engine
 
-    def make_source(self, table: pa.Table) -> object:
+    def make_source(self, table: pa.Table) -> Source:
         """The source as this engine's users hold it."""
         return table
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakebed.merge_core.spec import MergeStrategy
 from lakebed.testing.rows import rows
 
 NAN = float("nan")
@@ -24,7 +25,7 @@ class Scenario:
     expected: pa.Table | None = None
     counts: tuple[int, int, int] = (0, 0, 0)
     keys: tuple[str, ...] = ("id",)
-    strategy: str = "upsert"
+    strategy: MergeStrategy = "upsert"
     refusal: str | None = None
     column: str | None = None
     count: int | None = None

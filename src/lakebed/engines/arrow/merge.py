@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakebed.engines.protocols.engine import MergeContext
+from lakebed.config import Settings
+from lakebed.engines.protocols.engine import EngineOptions
 from lakebed.engines.protocols.merge import MergeSource, Source
 from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.sources import opened
@@ -16,10 +17,10 @@ class ArrowMerge:
     name = "arrow"
 
     @classmethod
-    def of(cls, context: MergeContext) -> "ArrowMerge":
+    def of(cls, options: EngineOptions) -> "ArrowMerge":
         return cls()
 
     @contextmanager
-    def open(self, source: Source, storage: StorageSettings) -> Iterator[MergeSource]:
+    def open(self, source: Source, storage: StorageSettings, settings: Settings) -> Iterator[MergeSource]:
         with opened(source, storage) as table:
             yield ArrowSource(table, storage)

@@ -13,12 +13,13 @@ from contextlib import ExitStack, contextmanager
 import duckdb
 import pyarrow as pa
 
+from lakebed.config import Settings
 from lakebed.engines.duckdb import sql
 from lakebed.engines.duckdb.session import Scratch, private_connection, reach_object_store
 from lakebed.engines.duckdb.version import choose_merge
 from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
-from lakebed.engines.protocols.engine import MergeContext
-from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeJob, MergeSource, Source
+from lakebed.engines.protocols.engine import EngineOptions
+from lakebed.engines.protocols.merge import CheckedSource, MergeJob, MergeSource, Source
 from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.failures import engine_failures
@@ -28,6 +29,7 @@ from lakebed.errors import DatasetMergeError, UnsupportedType
 from lakebed.kernels.keys import counting
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
+from lakebed.merge_core.plan import Matches
 from lakebed.merge_core.spec import MergeSpec, require_flag
 from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Merged, Staging, WrittenFile
@@ -49,11 +51,11 @@ class DuckDBMerge:
         self._connection = connection
 
     @classmethod
-    def of(cls, context: MergeContext) -> "DuckDBMerge":
-        return cls(use_merge=context.use_merge)
+    def of(cls, options: EngineOptions) -> "DuckDBMerge":
+        return cls(use_merge=options.use_merge)
 
     @contextmanager
-    def open(self, source: Source, storage: StorageSettings) -> Iterator[MergeSource]:
+    def open(self, source: Source, storage: StorageSettings, settings: Settings) -> Iterator[MergeSource]:
         with ExitStack() as stack:
             connection = self._connection or stack.enter_context(private_connection(storage))
             table = stack.enter_context(opened(source, storage))

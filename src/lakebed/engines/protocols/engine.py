@@ -1,9 +1,7 @@
-"""What is known of an engine before it is imported, and what a merge gives to the one that is chosen."""
+"""What is known of an engine before it is imported, and what a caller asks of the one that is chosen."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from lakebed.config import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,14 +22,9 @@ class EngineFacts:
 
 
 @dataclass(frozen=True)
-class MergeContext:
-    """The caller's settings, session and choices: an engine reads none of them again."""
+class EngineOptions:
+    """What a caller asks of the engine of a merge. An option that is set has no meaning for every engine."""
 
-    settings: Settings
     spark: "SparkSession | None" = None
+    asks_for_session: bool = False  # a session was given, or where one is to be opened
     use_merge: bool | None = None
-
-    @property
-    def asks_for_session(self) -> bool:
-        """The caller brings a Spark session."""
-        return self.spark is not None

@@ -4,17 +4,18 @@ Each step is its own call, so that everything is known before anything is writte
 dropped. The orchestration (`lakebed.table.merge`) is the only caller.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 
+from lakebed.config import Settings
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.merge_core.plan import MergePlan
+from lakebed.merge_core.plan import Matches, MergePlan
 from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Merged, Staging, WrittenFile
 
@@ -43,15 +44,6 @@ class CheckedSource:
     rows: int
     keys: pa.Table
     only_extremes: bool = False
-
-
-@dataclass(frozen=True)
-class Matches:
-    """Matched rows by file, NULL keys by column, and how many source rows have a key that the target has."""
-
-    rows: Mapping[str, int] = field(default_factory=dict)
-    nulls: Mapping[str, int] = field(default_factory=dict)
-    source_rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,6 +89,6 @@ class MergeEngine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def open(self, source: Source, storage: StorageSettings) -> AbstractContextManager[MergeSource]:
-        """The source, until the context ends. `storage` says how object stores are reached."""
+    def open(self, source: Source, storage: StorageSettings, settings: Settings) -> AbstractContextManager[MergeSource]:
+        """The source, until the context ends. `settings` are the caller's; an engine reads none of its own."""
         ...

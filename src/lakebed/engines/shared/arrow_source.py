@@ -10,13 +10,14 @@ from functools import partial
 
 import pyarrow as pa
 
-from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeJob
+from lakebed.engines.protocols.merge import CheckedSource, MergeJob
 from lakebed.engines.shared.checked import Checked, check, unmatched
 from lakebed.engines.shared.failures import arrow_failures
 from lakebed.engines.shared.rules import codec_for, rules_of
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.kernels import merge as kernel
 from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.merge_core.plan import Matches
 from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, MergeCounts, Merged, Staging, WrittenFile
 

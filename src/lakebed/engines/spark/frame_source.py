@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, MapType, StructType
 
 from lakebed.engines.spark.tasks import reason
-from lakebed.errors import DatasetMergeError
 from lakebed.kernels.merge_tasks import PART_FACTS, StageRows
 from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.merge_core import refusals
 from lakebed.merge_core.validate import Unified
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.spark import from_spark_json, quote_identifier
@@ -51,14 +51,7 @@ def staged_frame(
     try:
         facts = rows.mapInArrow(stage.write, PART_FACTS).toArrow().to_pylist()
     except PySparkException as error:
-        raise DatasetMergeError(
-            f"Spark could not compute the source: {reason(error)}",
-            kind="ENGINE_FAILED",
-            remedy="The target is as it was.",
-            strategy=spec.strategy,
-            key_columns=spec.keys,
-            operation="merge",
-        ) from error
+        raise refusals.engine_failed(spec, f"Spark could not compute the source: {reason(error)}") from error
     return [Part(join(folder, fact["path"]), fact["rows"], tuple(fact["nulls"])) for fact in facts]
 
 

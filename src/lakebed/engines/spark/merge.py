@@ -6,7 +6,7 @@ target enters the JVM. Where they are many, rows are shuffled to the files they 
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 from uuid import uuid4
@@ -14,12 +14,12 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.config import Settings, load_settings
-from lakebed.engines.protocols.engine import MergeContext
-from lakebed.engines.protocols.merge import CheckedSource, Matches, MergeJob, MergeSource, Source
+from lakebed.config import Settings
+from lakebed.engines.protocols.engine import EngineOptions
+from lakebed.engines.protocols.merge import CheckedSource, MergeJob, MergeSource, Source
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.checked import unmatched
-from lakebed.engines.shared.failures import arrow_failures
+from lakebed.engines.shared.failures import arrow_failures, engine_failures
 from lakebed.engines.shared.results import for_workers
 from lakebed.engines.shared.rules import codec_for, rules_of
 from lakebed.engines.shared.sources import is_dataframe, opened
@@ -27,7 +27,7 @@ from lakebed.engines.spark.frame_source import schema_of, staged_frame
 from lakebed.engines.spark.session import Session, open_session, require_shared
 from lakebed.engines.spark.shuffle import Shuffle
 from lakebed.engines.spark.tasks import run_tasks
-from lakebed.errors import DatasetMergeError, EngineError
+from lakebed.errors import EngineError
 from lakebed.kernels.keys import KeyIndex, repeated
 from lakebed.kernels.merge import Rules, write_rows
 from lakebed.kernels.merge_tasks import (
@@ -38,7 +38,7 @@ from lakebed.kernels.merge_tasks import (
 )
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
-from lakebed.merge_core.plan import MergePlan
+from lakebed.merge_core.plan import Matches, MergePlan
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, MergeCounts, Merged, Staging, WrittenFile
@@ -65,24 +65,21 @@ class SparkMerge:
         self,
         session: SparkSession | None = None,
         *,
-        settings: Settings | None = None,
         broadcast_rows: int = BROADCAST_ROWS,
     ) -> None:
         self._session = session
-        self._settings = settings
         self._broadcast_rows = broadcast_rows
 
     @classmethod
-    def of(cls, context: MergeContext) -> "SparkMerge":
-        return cls(context.spark, settings=context.settings)
+    def of(cls, options: EngineOptions) -> "SparkMerge":
+        return cls(options.spark)
 
     @contextmanager
-    def open(self, source: Source, storage: StorageSettings) -> Iterator[MergeSource]:
-        config = self._settings or load_settings()
+    def open(self, source: Source, storage: StorageSettings, settings: Settings) -> Iterator[MergeSource]:
         given = source.sparkSession if is_dataframe(source) else self._session
         with ExitStack() as stack:
-            session = stack.enter_context(open_session(config, spark=given))
-            folder = stack.enter_context(_work_folder(session, config, storage))
+            session = stack.enter_context(open_session(settings, spark=given))
+            folder = stack.enter_context(_work_folder(session, settings, storage))
             if is_dataframe(source):
                 yield FrameSource(source, session, folder, storage, self._broadcast_rows)
             else:
@@ -107,7 +104,7 @@ class SparkSource:
             require_shared(file.uri, self._session)
         groups = tuple(tuple(for_workers(file) for file in group) for group in _groups(files))
         tasks = MatchTasks(staged, _key_schema(staged), groups, tuple(in_path))
-        found = _checked(run_tasks(self._session.spark, tasks, len(groups)), GroupMatches, unified.spec)
+        found = _checked(self._run(tasks, len(groups), unified.spec), GroupMatches, unified.spec)
         each = [file for group in found for file in group.files]
         nulls = {name: sum(one.nulls[place] for one in each) for place, name in enumerate(unified.spec.keys)}
         self._matched = [group.positions for group in found if len(group.positions)]
@@ -139,7 +136,7 @@ class SparkSource:
             job.staging.folder,
             codec,
         )
-        done = _checked(run_tasks(self._session.spark, tasks, len(plan.packs) + len(inserts)), Merged, plan.spec)
+        done = _checked(self._run(tasks, len(plan.packs) + len(inserts), plan.spec), Merged, plan.spec)
         return _merged(done, plan)
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
@@ -154,6 +151,10 @@ class SparkSource:
             part = StagedSource((uri,), staged.schema, staged.keys, staged.storage)
             written.append(WrittenFile(name, part.read(staged.keys[:1]).num_rows, copied.size_bytes))
         return tuple(written)
+
+    def _run(self, tasks: Callable[[int], object], count: int, spec: MergeSpec) -> list[object]:
+        with engine_failures(spec, EngineError, what="the merge failed"):
+            return run_tasks(self._session.spark, tasks, count)
 
     def _known(self) -> tuple[StagedSource, KeyIndex]:
         assert self._staged is not None, "check comes before match and write"
@@ -231,8 +232,7 @@ class FrameSource(SparkSource):
         for file in files:
             require_shared(file.uri, self._session)
         self._candidates = tuple(files)
-        rows, nulls, found = self._shuffle.match([for_workers(file) for file in files], in_path)
-        return Matches(rows, nulls, found)
+        return self._shuffle.match([for_workers(file) for file in files], in_path)
 
     def write(self, job: MergeJob) -> Merged:
         if self._shuffle is None:
@@ -258,28 +258,28 @@ class FrameSource(SparkSource):
             inserts=plan.expected.inserted,
         )
         others = [pack for pack in plan.packs if pack not in changed]
-        nobody = StagedSource((), self._staged.schema, self._staged.keys, self._staged.storage)
+        no_source = StagedSource((), self._staged.schema, self._staged.keys, self._staged.storage)
         untouched = WriteTasks(
-            nobody,
-            _key_schema(nobody),
+            no_source,
+            _key_schema(no_source),
             tuple(tuple(for_workers(file) for file in pack) for pack in others),
             (),
             rules,
             job.staging.folder,
             codec,
         )
-        results += run_tasks(self._session.spark, untouched, len(others))
+        results += self._run(untouched, len(others), plan.spec)
         return _merged(_checked(results, Merged, plan.spec), plan)
 
 
 @contextmanager
-def _work_folder(session: Session, config: Settings, storage: StorageSettings) -> Iterator[str]:
+def _work_folder(session: Session, settings: Settings, storage: StorageSettings) -> Iterator[str]:
     """Where the source is staged: a temporary folder, or on a cluster one that its workers reach."""
     if session.local:
         with tempfile.TemporaryDirectory(prefix="lakebed-merge-") as folder:
             yield folder
         return
-    folder = join(config.staging_location, f"merge-{uuid4().hex}")
+    folder = join(settings.staging_location, f"merge-{uuid4().hex}")
     require_shared(folder, session)
     files = Storage(storage)
     try:
@@ -314,9 +314,8 @@ def _key_schema(staged: StagedSource) -> pa.Schema:
 def _checked(results: Sequence[object], kind: type[Result], spec: MergeSpec) -> list[Result]:
     """The results of all tasks, or the first error that one returned."""
     for result in results:
-        if isinstance(result, DatasetMergeError):
-            result.strategy, result.key_columns = spec.strategy, spec.keys
-            raise result
+        if isinstance(result, EngineError):
+            raise refusals.engine_failed(spec, result.message) from result
     found = [result for result in results if isinstance(result, kind)]
     if len(found) != len(results):
         raise EngineError(f"Spark returned results of {len(found)} tasks instead of {len(results)}")

@@ -14,11 +14,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakebed.engines.spark.tasks import reason
-from lakebed.errors import EngineError, UnsupportedType
+from lakebed.errors import UnsupportedType
 from lakebed.kernels.merge import Rules
 from lakebed.kernels.merge_shuffle import FILE, GROUP, RESULT, ROW, ApplyPack, ReadSource, ReadTargetKeys
 from lakebed.kernels.merge_tasks import StagedSource
 from lakebed.merge_core import refusals
+from lakebed.merge_core.plan import Matches
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.model import DataFile
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_schema
@@ -45,7 +46,7 @@ class Shuffle:
         extremes = [
             part for name in names for part in (F.min(name).alias(f"min_{name}"), F.max(name).alias(f"max_{name}"))
         ]
-        found = _run(counted.agg(F.count_if(F.col("times") > 1).alias("several"), *extremes)).to_pylist()[0]
+        found = self._run(counted.agg(F.count_if(F.col("times") > 1).alias("several"), *extremes)).to_pylist()[0]
         keys = pa.table(
             [
                 pa.array([found[f"min_{name}"], found[f"max_{name}"]]).cast(field.type)
@@ -55,25 +56,27 @@ class Shuffle:
         )
         shown: list[tuple[object, ...]] = []
         if found["several"] and not self.spec.keys_may_repeat:
-            rows = _run(several.select(*names).orderBy(*names).limit(refusals.SHOWN_KEYS)).to_pylist()
+            rows = self._run(several.select(*names).orderBy(*names).limit(refusals.SHOWN_KEYS)).to_pylist()
             shown = [tuple(row[name] for name in names) for row in rows]
         return keys, found["several"], shown
 
-    def match(self, files: Sequence[DataFile], in_path: Sequence[str]) -> tuple[dict[str, int], dict[str, int], int]:
-        """Matched rows by file, NULL keys by column, and how many distinct source keys the target has."""
+    def match(self, files: Sequence[DataFile], in_path: Sequence[str]) -> Matches:
+        """Looks the keys up in these files."""
         names = self._key_names()
         target = self._target_keys(files, in_path)
         source = self._source_keys().distinct().withColumn("hit", F.lit(1))
         nulls = [F.sum(F.col(name).isNull().cast("long")).alias(f"null_{name}") for name in names]
         joined = target.join(source, on=names, how="left").groupBy(FILE).agg(F.count("hit").alias("rows"), *nulls)
-        by_file = _run(joined).to_pylist()
-        matched = _run(source.join(target, on=names, how="left_semi").agg(F.count("*").alias("n"))).to_pylist()[0]["n"]
+        by_file = self._run(joined).to_pylist()
+        matched = self._run(source.join(target, on=names, how="left_semi").agg(F.count("*").alias("n"))).to_pylist()[0][
+            "n"
+        ]
         counted = {
             key: sum(row[f"null_{name}"] or 0 for row in by_file)
             for key, name in zip(self.spec.keys, names, strict=True)
         }
         rows = {files[row[FILE]].uri: row["rows"] for row in by_file if row["rows"]}
-        return rows, {key: count for key, count in counted.items() if count}, matched
+        return Matches(rows, {key: count for key, count in counted.items() if count}, matched)
 
     def write(
         self,
@@ -119,7 +122,7 @@ class Shuffle:
             return []
         together = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
         # Spark counts the parameters of what it calls, and would count `self` as one.
-        done = _run(together.groupBy(GROUP).applyInArrow(lambda group: apply.apply(group), RESULT))
+        done = self._run(together.groupBy(GROUP).applyInArrow(lambda group: apply.apply(group), RESULT))
         return [pickle.loads(result) for result in done.column("result").to_pylist()]
 
     def _source_rows(self) -> DataFrame:
@@ -161,6 +164,12 @@ class Shuffle:
             ) from error
         return ddl, to_arrow_schema(from_spark_ddl(ddl))
 
+    def _run(self, frame: DataFrame) -> pa.Table:
+        try:
+            return frame.toArrow()
+        except PySparkException as error:
+            raise refusals.engine_failed(self.spec, f"the Spark job failed: {reason(error)}") from error
+
     def _key_schema(self) -> pa.Schema:
         return pa.schema([self.source.schema.field(name) for name in self.source.keys])
 
@@ -173,10 +182,3 @@ def _mapped(pack_of: dict[int, int]) -> Column:
     size = max(pack_of, default=-1) + 1
     packs = F.array(*(F.lit(pack_of.get(file)).cast("int") for file in range(size)))
     return F.get(packs, F.col(FILE))
-
-
-def _run(frame: DataFrame) -> pa.Table:
-    try:
-        return frame.toArrow()
-    except PySparkException as error:
-        raise EngineError(f"the Spark job failed: {reason(error)}") from error

@@ -1,18 +1,21 @@
 """Merges staged rows into a DuckDB table, inside a transaction that the caller holds."""
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from uuid import uuid4
 
 import duckdb
 
-from lakebed.model import Staging
+from lakebed.model import MergeCounts, Staging
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import to_duckdb
 from lakebed.schema.types import Schema
 from lakebed.targets.base import RowMerge, RowsMerged
 from lakebed.targets.duckdb.commit import staged_rows
 from lakebed.targets.duckdb.file import Connection
+
+log = logging.getLogger(__name__)
 
 MERGE_SINCE = (1, 4, 0)
 
@@ -38,7 +41,8 @@ def merge_rows(connection: Connection, table: str, staging: Staging, merge: RowM
         counted = connection.execute(f"SELECT count(*) FROM {q(table)}").fetchone()
     finally:
         connection.execute(f"DROP TABLE {source}")
-    return RowsMerged(actions["INSERT"], actions["UPDATE"], actions["DELETE"], int(counted[0]) if counted else 0)
+    counts = MergeCounts(actions["INSERT"], actions["UPDATE"], actions["DELETE"])
+    return RowsMerged(counts, int(counted[0]) if counted else 0)
 
 
 def _no_rows(merge: RowMerge) -> str:
@@ -53,6 +57,7 @@ def _null(final: Schema, name: str) -> str:
 def _apply(connection: Connection, table: str, source: str, merge: RowMerge, columns: Sequence[str]) -> Counter[str]:
     matches = " AND ".join(f"target.{q(key)} = source.{q(key)}" for key in merge.keys)
     if merge.delete_matched:
+        log.info("DELETE and INSERT are used: MERGE has no clause that inserts rows which match")
         deleted = _count(
             connection,
             f"DELETE FROM {q(table)} AS target USING (SELECT DISTINCT "
@@ -60,8 +65,7 @@ def _apply(connection: Connection, table: str, source: str, merge: RowMerge, col
         )
         inserted = _count(connection, f"INSERT INTO {q(table)} BY NAME SELECT * FROM {source}")
         return Counter(DELETE=deleted, INSERT=inserted)
-    # A column of the user's called merge_action would hide MERGE's own; then three statements count instead.
-    if _version() >= MERGE_SINCE and "merge_action" not in merge.evolution.final:
+    if _uses_merge(merge):
         return _native(connection, table, source, merge, columns, matches)
     actions: Counter[str] = Counter()
     matched = f"EXISTS (SELECT 1 FROM {source} AS source WHERE {matches})"
@@ -79,6 +83,15 @@ def _apply(connection: Connection, table: str, source: str, merge: RowMerge, col
         actions["INSERT"] = _count(connection, f"INSERT INTO {q(table)} BY NAME SELECT * FROM {arriving}")
     connection.execute(f"DROP TABLE {arriving}")
     return actions
+
+
+def _uses_merge(merge: RowMerge) -> bool:
+    if merge.use_merge is False or _version() < MERGE_SINCE:
+        return False
+    if "merge_action" in merge.evolution.final:
+        log.info("A column called merge_action would hide MERGE's own: DELETE, UPDATE and INSERT are used instead")
+        return False
+    return True
 
 
 def _native(
@@ -120,4 +133,4 @@ def _version() -> tuple[int, ...]:
 def rows_of_new_table(merge: RowMerge) -> RowsMerged:
     """What a merge into a table that does not exist does, without making one."""
     rows = sum(file.rows for file in merge.files) if merge.insert_unmatched or merge.delete_matched else 0
-    return RowsMerged(inserted=rows, rows=rows)
+    return RowsMerged(MergeCounts(inserted=rows), rows)

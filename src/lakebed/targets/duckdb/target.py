@@ -102,7 +102,7 @@ class DuckDBTarget:
                 self._checkpoint("evolved")
                 done = merge_rows(connection, self._table, staging, merge)
                 self._checkpoint("merged")
-                if merge.dry_run or not (done.inserted or done.updated or done.deleted):
+                if merge.dry_run or not done.counts:
                     raise _Unchanged(done)
                 record_commit(connection, self._table, staging.id, {})
         except _Unchanged as unchanged:
