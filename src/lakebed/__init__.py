@@ -57,6 +57,9 @@ PUBLIC: dict[str, str] = {
     # what they take
     "Column": "lakebed.schema.types",
     "Delivery": "lakebed.model",
+    "EngineName": "lakebed.engines.registry",
+    "MergeStrategy": "lakebed.merge_core.spec",
+    "Missing": "lakebed.merge_core.spec",
     "Observer": "lakebed.pipeline.progress",
     "RunSettings": "lakebed.pipeline.settings",
     "SampleFormat": "lakebed.samples.files",
@@ -65,6 +68,7 @@ PUBLIC: dict[str, str] = {
     "Schema": "lakebed.schema.types",
     "SchemaLike": "lakebed.table.evolve",
     "Script": "lakebed.lineage",
+    "Source": "lakebed.engines.protocols.merge",
     "TableLike": "lakebed.table.read",
     "Target": "lakebed.targets.base",
     # what they raise
@@ -75,6 +79,8 @@ PUBLIC: dict[str, str] = {
 __all__ = ["__version__", *sorted(PUBLIC)]
 
 if TYPE_CHECKING:
+    from lakebed.engines.protocols.merge import Source as Source
+    from lakebed.engines.registry import EngineName as EngineName
     from lakebed.errors import DatasetMergeError as DatasetMergeError
     from lakebed.errors import LakebedError as LakebedError
     from lakebed.health import Check as Check
@@ -84,6 +90,8 @@ if TYPE_CHECKING:
     from lakebed.lineage import Script as Script
     from lakebed.lineage import analyze as analyze
     from lakebed.merge_core.result import MergeResult as MergeResult
+    from lakebed.merge_core.spec import MergeStrategy as MergeStrategy
+    from lakebed.merge_core.spec import Missing as Missing
     from lakebed.model import Delivery as Delivery
     from lakebed.pipeline.discover import discover as discover
     from lakebed.pipeline.load import load as load

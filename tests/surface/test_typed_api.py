@@ -23,9 +23,6 @@ PYRIGHT = {
         "none",
     ),
 }
-# Parameters of `run`, `plan` and `merge` that are still plain text or `**settings`: strict, so that a line leaves this
-# pattern with the commit that types its parameter.
-UNTYPED = re.compile(r"reports=|naming=|strategy=|missing=|engine=")
 # What a checker says: (file, line) -> the codes of its errors there.
 Findings = dict[tuple[str, int], set[str]]
 
@@ -79,15 +76,10 @@ def test_right_calls_pass(checker: str) -> None:
     assert {place: codes for place, codes in findings(checker).items() if place[0] == RIGHT} == {}
 
 
-def wrong_calls() -> list[object]:
-    return [
-        pytest.param(line, codes, id=text, marks=[pytest.mark.xfail(reason="untyped")] if UNTYPED.search(text) else [])
-        for line, text, codes in expectations()
-    ]
-
-
 @pytest.mark.parametrize("checker", CHECKERS)
-@pytest.mark.parametrize(("line", "codes"), wrong_calls())
+@pytest.mark.parametrize(
+    ("line", "codes"), [pytest.param(line, codes, id=text) for line, text, codes in expectations()]
+)
 def test_wrong_calls_are_refused(checker: str, line: int, codes: dict[str, str]) -> None:
     assert codes[checker] in findings(checker).get((WRONG, line), set())
 

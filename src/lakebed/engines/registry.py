@@ -12,6 +12,8 @@ from lakebed.kernels.storage_settings import StorageSettings
 
 # The first that can is the default.
 EngineName: TypeAlias = Literal["duckdb", "arrow", "spark"]
+"""An engine that merges."""
+
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 

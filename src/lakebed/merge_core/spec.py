@@ -8,7 +8,9 @@ from lakebed.errors import InvalidMergeArgument
 from lakebed.schema.types import fold
 
 MergeStrategy: TypeAlias = Literal["upsert", "insert", "update", "full_merge", "deduplicate", "delete_insert"]
+"""What happens to rows that match, and to those that do not."""
 Missing: TypeAlias = Literal["keep", "null"]
+"""What an update does to a column that the source lacks: keep its value, or NULL."""
 
 STRATEGIES: tuple[MergeStrategy, ...] = get_args(MergeStrategy)
 

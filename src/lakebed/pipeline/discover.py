@@ -25,9 +25,9 @@ def discover(
 ) -> DiscoverReport:
     """Lists the deliveries of a source and writes them down: the one that counts for each month, and those it replaces.
 
-    found = lakebed.discover("s3://bucket/prefix", since="2026-01")
-    for delivery in found.deliveries:
-        print(delivery.slice, len(delivery.files), delivery.complete)
+    >>> _ = lakebed.sample("bills", months=2, rows=10, restate=False)
+    >>> [(one.slice.period, len(one.files), one.complete) for one in lakebed.discover("bills").deliveries]
+    [('2026-10', 4, True), ('2026-09', 4, True)]
     """
     workspace = open_workspace(workdir, settings)
     place = os.fspath(source)

@@ -32,8 +32,9 @@ def load(
 ) -> RunReport:
     """Loads the deliveries that the ledger knows from `discover` and `stage` and that are not loaded yet.
 
-    lakebed.stage("s3://bucket/prefix")
-    lakebed.load("duckdb:costs.duckdb")
+    >>> lakebed.stage("s3://bucket/prefix")  # doctest: +SKIP
+    >>> lakebed.load("duckdb:costs.duckdb").rows  # doctest: +SKIP
+    80000
     """
     filters = DiscoverFilters(report, payer, period, since)
     with open_workspace(workdir, settings).ledger_for_reading() as ledger:

@@ -86,8 +86,9 @@ def plan(
 ) -> PlanReport:
     """Says what `run` would do: what would be loaded, replaced, added and widened. Touches nothing, ledger included.
 
-    for one in lakebed.plan("s3://bucket/prefix", "duckdb:costs.duckdb").deliveries:
-        print(one.action, one.delivery.slice, one.decision.reason)
+    >>> _ = lakebed.sample("bills", months=2, rows=10, restate=False)
+    >>> [(one.action, one.delivery.slice.period) for one in lakebed.plan("bills", "duckdb:costs.duckdb").deliveries]
+    [('load', '2026-10'), ('load', '2026-09')]
     """
     workspace = open_workspace(workdir, settings)
     found = discover_to_load(workspace, os.fspath(source), DiscoverFilters(report, payer, period, since), Observer())

@@ -59,8 +59,9 @@ def stage(
 ) -> StageReport:
     """Copies the files of every delivery that counts to the staging folder. What is there already stays.
 
-    lakebed.stage("s3://bucket/prefix", period="2026-10", location="/data/staging")
-    lakebed.load("duckdb:costs.duckdb", location="/data/staging")
+    >>> _ = lakebed.sample("bills", months=2, rows=10, restate=False)
+    >>> [one.slice.period for one in lakebed.stage("bills", period="2026-10").deliveries]
+    ['2026-10']
     """
     workspace = open_workspace(workdir, settings)
     place, watch = os.fspath(source), observer or Observer()

@@ -38,8 +38,10 @@ def status(
 ) -> StatusReport:
     """Deliveries and loads with their states. With `rebuild`, first takes over what a table says about itself.
 
-    for one in lakebed.status().deliveries:
-        print(one.slice, one.delivery, one.state, one.error)
+    >>> _ = lakebed.sample("bills", months=2, rows=10, restate=False)
+    >>> _ = lakebed.discover("bills", period="2026-10")
+    >>> [(one.slice.period, one.state) for one in lakebed.status().deliveries]
+    [('2026-10', 'discovered')]
     """
     workspace = open_workspace(workdir, settings)
     if rebuild is not None:

@@ -65,6 +65,10 @@ def merge(
     DataFrame. The target is an address or a path. Without an engine it is Spark for a DataFrame, or where `spark`,
     `master` or `remote` say where Spark runs, and DuckDB otherwise. `partition_columns` is another name of
     `partition_by`.
+
+    >>> done = lakebed.merge(pa.table({"id": [1, 2], "cost": [3, 4]}), "parquet:costs", keys="id")
+    >>> done.inserted, done.updated, done.total
+    (2, 0, 2)
     """
     spec = MergeSpec.of(
         keys=keys,

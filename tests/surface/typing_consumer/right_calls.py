@@ -33,6 +33,13 @@ def load(spark: SparkSession) -> None:
     assert_type(planned, lakebed.PlanReport)
     for one in planned.deliveries:
         assert_type(one.evolution, lakebed.EvolutionPlan | None)
+    found = lakebed.discover(Path("bills"), since="2026-01", workdir=Path("work"))
+    assert_type(found, lakebed.DiscoverReport)
+    assert_type(lakebed.stage("bills", observer=Watch()), lakebed.StageReport)
+    assert_type(lakebed.load("parquet:costs", spark=spark, strict=True), RunReport)
+    assert_type(lakebed.status(), lakebed.StatusReport)
+    settings: lakebed.RunSettings = {"naming": "athena", "no_stage": True}
+    lakebed.run(Path("bills"), Path("costs"), **settings)
     assert_type(lakebed.reconcile("duckdb:costs.duckdb").holds, bool)
 
 

@@ -9,6 +9,10 @@ lakebed.run("bills", "duckdb:costs.duckdb", reports="x")  # call-arg, reportCall
 lakebed.run("bills", "duckdb:costs.duckdb", naming="greek")  # arg-type, reportArgumentType
 lakebed.run("bills")  # call-arg, reportCallIssue
 lakebed.plan("bills", "duckdb:costs.duckdb", reports="x")  # call-arg, reportCallIssue
+lakebed.discover("bills", reports="x")  # call-arg, reportCallIssue
+lakebed.stage(b"bills")  # arg-type, reportArgumentType
+lakebed.load("duckdb:costs.duckdb", spark="local")  # arg-type, reportArgumentType
+lakebed.status(workdirr="work")  # call-arg, reportCallIssue
 lakebed.merge("new.parquet", "costs", keys="id", strategy="upsrt")  # arg-type, reportArgumentType
 lakebed.merge("new.parquet", "costs", keys="id", missing="drop")  # arg-type, reportArgumentType
 lakebed.merge("new.parquet", "costs", keys="id", engine="polars")  # arg-type, reportArgumentType

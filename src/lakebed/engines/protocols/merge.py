@@ -31,6 +31,7 @@ class ArrowStream(Protocol):
 
 # What a user merges; a path is a Parquet file or a folder of them.
 Source: TypeAlias = "pa.Table | pa.RecordBatch | pads.Dataset | ArrowStream | str | PathLike[str] | DataFrame"
+"""What a merge reads: Arrow data, anything with an Arrow stream, a path to Parquet, or a Spark DataFrame."""
 
 
 @dataclass(frozen=True)
