@@ -236,3 +236,13 @@ def test_ten_times_the_statements_are_at_most_eleven_times_the_work() -> None:
 
     calls(100)
     assert calls(3000) <= 11 * calls(300)
+
+
+@pytest.mark.parametrize("dialect", ["spark", "duckdb"])
+def test_columns_that_double_with_every_cte_are_too_complex(dialect: str) -> None:
+    doubling = ", ".join(f"c{i} AS (SELECT * FROM c{i - 1} AS l, c{i - 1} AS r)" for i in range(1, 30))
+    sql = f"WITH c0 AS (SELECT * FROM t), {doubling} SELECT * FROM c29; SELECT a FROM t"
+    with count_calls(limit=10_000_000):
+        result = lakebed.analyze(sql, dialect=dialect, schema={"tables": [{"name": "t", "columns": ["a"]}]})
+    assert [(issue.code, issue.statement_index) for issue in result.issues] == [("TOO_COMPLEX", 0)]
+    assert result.statements[1].outputs == ("a",)

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from lakebed.errors import LineageError
 from lakebed.lineage.catalog import Catalog
-from lakebed.lineage.context import Context
+from lakebed.lineage.context import Context, TooManySteps
 from lakebed.lineage.contract import AnalyzeResult, Issue, StatementLineage
 from lakebed.lineage.dialects import DIALECTS, find_dialect
 from lakebed.lineage.gc_pause import defer_full_collections
@@ -76,12 +76,13 @@ class Analyzer:
         try:
             found = analyze_statement(tree, ctx)
             self._statements += [*ctx.nested, *found]
-        except RecursionError:
+        except (RecursionError, TooManySteps) as error:
+            deep = isinstance(error, RecursionError)
             ctx.issues.append(
                 Issue(
                     "TOO_COMPLEX",
                     "error",
-                    "the statement is nested too deeply to be analysed",
+                    f"the statement {'is nested too deeply' if deep else 'takes too many steps'} to be analysed",
                     "Split it into several statements.",
                     ctx.index,
                     ctx.span,

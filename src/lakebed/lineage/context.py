@@ -27,6 +27,15 @@ HINT_ALIAS = "Check the alias before the dot against the FROM clause."
 HINT_STRUCT = "Give the column's type in the imported schema, with its fields."
 
 
+# The steps that a statement may take grow with its length; real ones take a few hundred.
+STEPS = 200_000
+STEPS_PER_CHARACTER = 100
+
+
+class TooManySteps(Exception):
+    """A statement takes more steps than any statement of its length should."""
+
+
 class Reads(NamedTuple):
     """What a part of a statement reads besides the sources of its columns: tables, predicates, stars."""
 
@@ -56,6 +65,7 @@ class Context:
         "span",
         "stars",
         "stars_matter",
+        "steps_left",
         "unexpanded",
         "used",
     )
@@ -93,6 +103,7 @@ class Context:
         self.stars: list[StarExpansion] = []
         # false inside of EXISTS, where `*` stands for no columns at all
         self.stars_matter = True
+        self.steps_left = STEPS + STEPS_PER_CHARACTER * (span.end - span.start)
         self._reported: set[tuple[str, str]] = set()
 
     def nested_context(self, env: Env) -> "Context":
@@ -100,6 +111,12 @@ class Context:
         return Context(
             self.catalog, self.index, self.span, self.offset, self.resolve_query, self.analyze_statement, env
         )
+
+    def spend(self, steps: int) -> None:
+        """Counts steps, so that no statement can hang an analysis."""
+        self.steps_left -= steps
+        if self.steps_left < 0:
+            raise TooManySteps
 
     # -- names
 

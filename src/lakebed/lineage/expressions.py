@@ -85,6 +85,8 @@ def collect(expression: Expr, scope: Scope, ctx: Context, found: dict[Ref, None]
             continue
         rule = rules[kind]
         if rule is not None:
+            # nodes without a rule only ever lead to their children
+            ctx.spend(1)
             rule(node, role, stack, scope, ctx, found)
             continue
         # children in reverse, so that they leave the stack in the order of the text

@@ -43,6 +43,7 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
     if relations is None:
         return _struct_star(qualifier, star, scope, ctx, node)
     items = scope_columns(scope) if qualifier is None else _relation_columns(relations[0])
+    ctx.spend(len(items))
     unknown = one_of([relation.open for relation in relations if relation.open is not None])
     if unknown is not None:
         if ctx.stars_matter:
