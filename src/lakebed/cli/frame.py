@@ -94,3 +94,9 @@ def print_table(table: Table) -> None:
         # A console that is no terminal has 80 columns, and no line is printed wider than its console.
         whole = OUT.options.update(max_width=100_000)
         Console(width=OUT.measure(table, options=whole).maximum, highlight=False).print(table)
+
+
+def show_state(state: str, complete: bool) -> str:
+    """A delivery's state; what needs attention is coloured."""
+    shown = f"[bold red]{state}[/]" if state == "failed" else state
+    return shown if complete else f"{shown}, [yellow]incomplete[/]"

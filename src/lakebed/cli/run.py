@@ -4,7 +4,7 @@ import typer
 from rich.table import Table as RichTable
 
 from lakebed.cli import options
-from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, print_table, reporting, show
+from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, print_table, reporting, show, show_state
 from lakebed.cli.progress import ProgressBars
 from lakebed.pipeline.reports import RunReport
 from lakebed.pipeline.run import run as run_pipeline
@@ -89,9 +89,3 @@ def render(done: RunReport) -> None:
             ERR.print(f"[yellow]rounded:[/] {values:,} values of {escape(column)} in {one.period} lost digits")
         if one.rejected_rows:
             ERR.print(f"[yellow]quarantined:[/] {one.rejected_rows:,} rows of {escape(one.report)} {one.period}")
-
-
-def show_state(state: str, complete: bool) -> str:
-    """A delivery's state; what needs attention is coloured."""
-    shown = f"[bold red]{state}[/]" if state == "failed" else state
-    return shown if complete else f"{shown}, [yellow]incomplete[/]"

@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 from rich.table import Table as RichTable
 
-from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, show
-from lakebed.cli.run import show_state
+from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, show, show_state
 from lakebed.pipeline.status import StatusReport
 from lakebed.pipeline.status import status as read_status
 
