@@ -120,7 +120,7 @@ class DuckDBTarget:
                 self._checkpoint("merged")
                 if merge.dry_run or not done.counts:
                     raise _Unchanged(done)
-                self._record(connection, staging.id, {})
+                done = replace(done, version=self._record(connection, staging.id, {}).version)
         except _Unchanged as unchanged:
             done = unchanged.rows
         self._area.remove(staging.id)
