@@ -9,6 +9,8 @@ import pytest
 import lakebed
 from lakebed.config import Settings
 from lakebed.errors import DatasetMergeError, EngineError
+from lakebed.state.ledger import Ledger
+from lakebed.table.history import history
 from lakebed.targets.duckdb import merge as duckdb_merge
 
 OLD = pa.table({"id": [1, 2], "v": ["a", "b"]})
@@ -17,10 +19,31 @@ NEW = pa.table({"id": [2, 3], "v": ["B", "c"], "tag": ["x", "y"]})
 
 @pytest.fixture
 def place(tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """An address with two rows."""
+    """An address of a table with two rows, made with another work directory."""
     address = f"parquet:{tmp_path}/folder" if request.param == "parquet" else f"duckdb:{tmp_path}/t.duckdb#t"
     lakebed.merge(OLD, address, keys="id", workdir=tmp_path / "first")
     return address
+
+
+def recorded(workdir: Path) -> list[tuple[str, str]]:
+    with Ledger.read(workdir / "ledger.db") as ledger:
+        return [(record.change.kind, record.change.column) for record in ledger.schema_history()]
+
+
+@pytest.mark.parametrize("place", ["parquet", "duckdb"], indirect=True)
+def test_columns_that_a_merge_adds_are_in_the_history(place: str, tmp_path: Path) -> None:
+    lakebed.merge(NEW, place, keys="id", workdir=tmp_path / "w")
+    assert recorded(tmp_path / "w") == [("added", "tag")]
+    (change,) = history(place, workdir=tmp_path / "w").changes
+    assert change.version
+
+
+@pytest.mark.parametrize("place", ["parquet", "duckdb"], indirect=True)
+def test_a_merge_that_adds_nothing_leaves_no_ledger(place: str, tmp_path: Path) -> None:
+    lakebed.merge(NEW, place, keys="id", workdir=tmp_path / "w", dry_run=True)
+    lakebed.merge(OLD, place, keys="id", workdir=tmp_path / "w")
+    lakebed.merge(NEW.slice(0, 0), place, keys="id", workdir=tmp_path / "w")
+    assert not (tmp_path / "w").exists()
 
 
 @pytest.mark.parametrize("strategy", ["upsert", "insert", "update", "full_merge", "deduplicate"])

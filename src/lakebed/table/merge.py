@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakebed.config import Settings, load_settings
@@ -16,6 +17,7 @@ from lakebed.errors import (
     InvalidMergeArgument,
     LakebedError,
     SchemaError,
+    StateError,
     UnsupportedType,
 )
 from lakebed.merge_core import refusals
@@ -27,7 +29,9 @@ from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging
 from lakebed.retry import retry
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
+from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
+from lakebed.state.records import schema_changes
 from lakebed.storage import Storage
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
@@ -86,7 +90,15 @@ def merge(
     chosen = _engine(engine, source, options)
     table = _open(target, settings, storage)
     with chosen.open(source, storage.settings.resolved(), settings) as rows:
-        run = _Run(spec, rows, table, storage, dry_run=dry_run, use_merge=options.use_merge)
+        run = _Run(
+            spec,
+            rows,
+            table,
+            storage,
+            dry_run=dry_run,
+            use_merge=options.use_merge,
+            ledger_place=None if table is target else settings.ledger_place,
+        )
         try:
             return retry(run.attempt, what=f"the merge into {table.address}")
         except ConcurrentModification as error:
@@ -122,6 +134,7 @@ class _Run:
     storage: Storage
     dry_run: bool
     use_merge: bool | None = None
+    ledger_place: str | Path | None = None  # None where the caller opened the target itself
     checked: tuple[Unified, CheckedSource] | None = None
 
     def attempt(self) -> MergeResult:
@@ -230,7 +243,8 @@ class _Run:
                     remedy="Nothing was committed. Please report this with the files that caused it.",
                 )
             change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=_properties(plan))
-            self.target.commit(state, staging, change)
+            commit = self.target.commit(state, staging, change)
+        self._remember(plan.evolution, commit.version)
         return _result(plan, dry_run=False)
 
     def _merge_rows(self, unified: Unified, state: TableState, source: CheckedSource) -> MergeResult:
@@ -259,6 +273,8 @@ class _Run:
         if done.null_keys:
             _refuse_nulls(unified, done.null_keys)
         counts = done.counts
+        if done.version is not None:
+            self._remember(unified.evolution, done.version)
         return MergeResult(
             inserted=counts.inserted,
             updated=counts.updated,
@@ -268,6 +284,20 @@ class _Run:
             added_columns=unified.evolution.added_columns if counts else (),
             dry_run=self.dry_run,
         )
+
+    def _remember(self, evolution: EvolutionPlan, version: str) -> None:
+        """Writes what the commit did to the schema into the ledger, which is made for it where there is none."""
+        if self.ledger_place is None or not evolution.changes_schema:
+            return
+        # SQLAlchemy is imported when there is something to record: most merges have nothing.
+        from lakebed.state.ledger import Ledger
+
+        try:
+            with Ledger.open(self.ledger_place) as ledger:
+                ledger.record_schema_changes(self.target.address, schema_changes(evolution), version=version)
+        except (StateError, OSError) as error:
+            # The rows are committed: a merge that raised here would be run again.
+            log.warning("%s: its new columns are missing from the history: %s", self.target.address, error)
 
     @contextmanager
     def _staging(self, state: TableState, plan: MergePlan | Unified, partition_by: Sequence[str]) -> Iterator[Staging]:

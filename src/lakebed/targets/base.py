@@ -142,6 +142,7 @@ class RowsMerged:
 
     counts: MergeCounts = field(default_factory=MergeCounts)
     rows: int = 0
+    version: str | None = None  # of the commit, where there was one
     null_keys: Mapping[str, int] = field(default_factory=dict)
 
 

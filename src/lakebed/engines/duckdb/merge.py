@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakebed.config import Settings
 from lakebed.engines.duckdb import sql
-from lakebed.engines.duckdb.session import Scratch, private_connection, reach_object_store
+from lakebed.engines.duckdb.session import Scratch, private_connection
 from lakebed.engines.duckdb.version import choose_merge
 from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
 from lakebed.engines.protocols.engine import EngineOptions
@@ -57,7 +57,7 @@ class DuckDBMerge:
     @contextmanager
     def open(self, source: Source, storage: StorageSettings, settings: Settings) -> Iterator[MergeSource]:
         with ExitStack() as stack:
-            connection = self._connection or stack.enter_context(private_connection(storage))
+            connection = self._connection or stack.enter_context(private_connection())
             table = stack.enter_context(opened(source, storage))
             scratch = stack.enter_context(Scratch(connection))
             yield DuckDBSource(table, scratch, storage, self._use_merge)
@@ -74,7 +74,6 @@ class DuckDBSource:
         self._ready: Ready | None = None
         self._arrow: ArrowSource | None = None
         self._matched: str | None = None
-        self._reaches_store = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -197,9 +196,8 @@ class DuckDBSource:
         return {key: int(str(count)) for (key, _), count in zip(unknown, row, strict=True) if count}
 
     def _reach(self, uris: Sequence[str]) -> None:
-        if not self._reaches_store and any(not is_local(uri) for uri in uris):
-            reach_object_store(self._scratch.connection, self._storage)
-            self._reaches_store = True
+        if any(not is_local(uri) for uri in uris):
+            self._scratch.reach_object_store(self._storage)
 
     def _known(self) -> Ready:
         assert self._ready is not None, "check comes before match and write"

@@ -17,12 +17,13 @@ log = logging.getLogger("lakebed.engines.duckdb.merge")
 
 
 class Scratch:
-    """Temporary tables and views under unique names, all of them gone when the context ends, however it ends."""
+    """Temporary tables, views and a secret under unique names, all gone when the context ends, however it ends."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
         self._tables: list[str] = []
         self._views: list[str] = []
+        self._secret: str | None = None
 
     def __enter__(self) -> "Scratch":
         return self
@@ -32,6 +33,13 @@ class Scratch:
             self.connection.execute(f"DROP TABLE IF EXISTS {quote_identifier(name)}")
         for name in self._views:
             _unregister_duckdb_table_safely(self.connection, name)
+        if self._secret is not None:
+            self.connection.execute(f"DROP TEMPORARY SECRET IF EXISTS {self._secret}")
+
+    def reach_object_store(self, storage: StorageSettings) -> None:
+        """Lets the connection read and write s3:// addresses, until the context ends."""
+        if self._secret is None:
+            self._secret = create_secret(self.connection, storage)
 
     def register(self, prefix: str, table: pa.Table) -> str:
         """The table as a view under a new name, without a copy."""
@@ -88,7 +96,7 @@ def _unregister_duckdb_table_safely(connection: duckdb.DuckDBPyConnection, name:
 
 
 @contextmanager
-def private_connection(storage: StorageSettings) -> Iterator[duckdb.DuckDBPyConnection]:
+def private_connection() -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection of our own that spills to a temporary folder rather than to where the user happens to be."""
     with tempfile.TemporaryDirectory(prefix="lakebed-duckdb-") as folder:
         connection = duckdb.connect(config={"temp_directory": folder})
@@ -98,8 +106,8 @@ def private_connection(storage: StorageSettings) -> Iterator[duckdb.DuckDBPyConn
             connection.close()
 
 
-def reach_object_store(connection: duckdb.DuckDBPyConnection, storage: StorageSettings) -> str:
-    """Lets the connection read and write s3:// addresses; returns the secret's name, to be dropped later."""
+def create_secret(connection: duckdb.DuckDBPyConnection, storage: StorageSettings) -> str:
+    """The name of a new secret with which the connection reaches s3:// addresses."""
     load_extension(connection, "httpfs")
     endpoint = storage.endpoint_url or ""
     options = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -104,7 +105,7 @@ class DuckDBTarget:
                 self._checkpoint("merged")
                 if merge.dry_run or not done.counts:
                     raise _Unchanged(done)
-                record_commit(connection, self._table, staging.id, {})
+                done = replace(done, version=record_commit(connection, self._table, staging.id, {}).version)
         except _Unchanged as unchanged:
             done = unchanged.rows
         self._area.remove(staging.id)
