@@ -111,7 +111,7 @@ class Target(Protocol):
         ...
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
-        """The table for a reader in this process."""
+        """The table for a reader in this process. Raises NotFound where there is none."""
         ...
 
 

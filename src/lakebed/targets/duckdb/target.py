@@ -18,7 +18,7 @@ from lakebed.targets.duckdb.read import read, totals
 from lakebed.targets.duckdb.schema import evolve
 from lakebed.targets.duckdb.state import ABSENT, record_commit, table_state
 from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
-from lakebed.targets.shared.refusals import changed_since_read, require_no_column_lost
+from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.staging import StagingArea
 from lakebed.targets.shared.sums import no_totals
 
@@ -121,11 +121,11 @@ class DuckDBTarget:
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         if not self._file.exists:
-            return to_arrow_schema(ABSENT.schema).empty_table()
+            raise no_such_table(self.address)
         with self._file.reading() as connection:
             state = table_state(connection, self._table)
             if not state.exists:
-                return to_arrow_schema(ABSENT.schema).empty_table()
+                raise no_such_table(self.address)
             return read(connection, self._table, state, columns)
 
     @contextmanager

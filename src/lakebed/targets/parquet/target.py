@@ -20,7 +20,7 @@ from lakebed.targets.parquet.read import open_dataset, totals
 from lakebed.targets.parquet.slices import affected
 from lakebed.targets.parquet.state import DatasetFiles, version
 from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
-from lakebed.targets.shared.refusals import changed_since_read, require_no_column_lost
+from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 
 # Parquet counts milliseconds and finer, and a column of no type would be one that Spark cannot read.
 RULES = FormatRules(coarsest_time_unit="ms", null_type=False)
@@ -129,6 +129,8 @@ class ParquetTarget:
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset:
         state = self.state()
+        if not state.exists:
+            raise no_such_table(self.address)
         dataset = open_dataset(self._root, state.files, state, self._storage)
         if columns is None:
             return dataset
