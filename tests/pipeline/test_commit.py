@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, cast
 
 import duckdb
 import pytest
-from lakebed.engines.arrow.engine import ArrowEngine
 
+from lakebed import retry
+from lakebed.engines.arrow.load import ArrowEngine
 from lakebed.engines.protocols.load import FileDone
 from lakebed.engines.spark.session import Session
-from lakebed.errors import ConcurrentModification
 from lakebed.model import Delivery
-from lakebed.pipeline import commit
 from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.run import run
@@ -76,7 +75,7 @@ class Overtaken(Loads):
 
 @pytest.fixture
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit, "LAST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(retry, "CLOCK", retry.Clock(sleep=lambda _: None))
 
 
 @pytest.mark.usefixtures("_at_once")
@@ -90,19 +89,6 @@ def test_a_load_that_another_writer_overtakes_is_planned_again_on_what_it_left(t
     with duckdb.connect("costs", read_only=True) as connection:
         names = [name for name, *_ in connection.execute("DESCRIBE sample_report").fetchall()]
     assert [name for name in names if name.startswith("other_")] == [f"other_{at}" for at in reversed(range(times))]
-
-
-@pytest.mark.usefixtures("_at_once")
-def test_attempts_come_to_an_end() -> None:
-    made = []
-
-    def attempt() -> None:
-        made.append(1)
-        raise ConcurrentModification("another writer was faster")
-
-    with pytest.raises(ConcurrentModification):
-        commit.retry_on_conflict(attempt)
-    assert len(made) == commit.ATTEMPTS
 
 
 def test_columns_that_only_a_later_file_has_are_columns_of_the_delivery(tmp_path: Path) -> None:

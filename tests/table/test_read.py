@@ -19,8 +19,11 @@ def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("columns", [None, ["id"]])
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_a_missing_table_is_an_error(address: str, columns: list[str] | None, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="there is no table"):
+    with pytest.raises(NotFound, match="there is no table") as refused:
         lakebed.read(address, columns=columns, workdir=tmp_path)
+    assert address.partition(":")[2] in refused.value.message
+    assert refused.value.remedy
+    assert list(tmp_path.iterdir()) == []
     lakebed.evolve("duckdb:costs.duckdb#other", "id int", workdir=tmp_path)
     with pytest.raises(NotFound, match="there is no table"):
         lakebed.read(address, columns=columns, workdir=tmp_path)

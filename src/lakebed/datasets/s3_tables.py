@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from lakebed.config import DEFAULT_CATALOG
-from lakebed.errors import ColumnDropRefused, ConfigError, NotFound, SchemaError
+from lakebed.errors import ColumnDropRefused, ConfigError, SchemaError
 from lakebed.schema.duckdb import from_duckdb
 from lakebed.schema.evolve import Policy
 from lakebed.schema.types import Column, DataType, Schema, Text
 from lakebed.table.evolve import apply, parse_type
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
+from lakebed.targets.shared.refusals import no_such_table
 from lakebed.workspace import Workspace
 
 LOG = logging.getLogger("lakebed")
@@ -46,9 +47,7 @@ def evolve_s3_tables_schema(
     if drop_columns:
         raise ColumnDropRefused(table=target.address, columns=list(drop_columns))
     if not target.state().exists:
-        raise NotFound(
-            f"there is no table {target.address}", remedy="Columns are added to tables that exist: check its name."
-        )
+        raise no_such_table(target.address)
     new = Schema.of(Column(one["name"], _type(one["name"], one["type"])) for one in add_columns or ())
     new.require_unambiguous(side="source")
 

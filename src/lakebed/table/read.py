@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from lakebed.config import load_settings
-from lakebed.errors import NotFound
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import ScanFile
 from lakebed.schema.arrow import to_arrow_schema
@@ -17,6 +16,7 @@ from lakebed.schema.types import Schema
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.targets.scan import Scannable, ScanPlan
+from lakebed.targets.shared.refusals import no_such_table
 from lakebed.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def read(
     """The table as it stands: a Spark DataFrame with `spark=`, else a pyarrow Dataset or Table.
 
     Rows that other writers deleted are left out, columns that older files lack are NULL, and types are the table's.
+    Raises NotFound where there is no table.
 
     >>> _ = lakebed.merge(pa.table({"id": [1, 2]}), "parquet:costs", keys="id")
     >>> lakebed.read("parquet:costs").to_table()["id"].to_pylist()
@@ -94,7 +95,7 @@ def _plan(target: Target) -> ScanPlan:
         return target.scan_plan()
     state = target.state()
     if not state.exists:
-        raise NotFound(f"there is no table at {target.address}")
+        raise no_such_table(target.address)
     return ScanPlan(
         schema=state.schema,
         physical=to_arrow_schema(state.schema),

@@ -19,7 +19,7 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification
+from lakebed.errors import ColumnDropRefused, ConcurrentModification, NotFound
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DELIVERY, PAYER, PERIOD, REPORT, DataFile, Slice, Staging, WrittenFile
@@ -169,6 +169,10 @@ class TargetSuite:
         assert not state.exists
         assert state.rows == 0
         assert table().totals(None, ["cost"]).rows == 0
+        with pytest.raises(NotFound) as refused:
+            table().read()
+        assert table().address in refused.value.message
+        assert refused.value.remedy
 
     def test_create_and_read_back(self, table: OpenTable, loader: Loader) -> None:
         data = rows(OCTOBER, [1, 2, 3])

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from lakebed.errors import NotFound
 from lakebed.model import DataFile, Slice, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
@@ -20,7 +19,7 @@ from lakebed.targets.duckdb.read import read, totals
 from lakebed.targets.duckdb.schema import evolve
 from lakebed.targets.duckdb.state import ABSENT, record_commit, table_state
 from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
-from lakebed.targets.shared.refusals import changed_since_read, require_no_column_lost
+from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.staging import StagingArea
 from lakebed.targets.shared.sums import no_totals
 
@@ -123,11 +122,11 @@ class DuckDBTarget:
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         if not self._file.exists:
-            raise NotFound(f"there is no table at {self.address}")
+            raise no_such_table(self.address)
         with self._file.reading() as connection:
             state = table_state(connection, self._table)
             if not state.exists:
-                raise NotFound(f"there is no table at {self.address}")
+                raise no_such_table(self.address)
             return read(connection, self._table, state, columns)
 
     @contextmanager

@@ -21,7 +21,7 @@ from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
 
 from lakebed.config import DEFAULT_CATALOG
-from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, NotFound, TargetError
+from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, TargetError
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
@@ -36,7 +36,7 @@ from lakebed.targets.iceberg.settle import settle, unsettled
 from lakebed.targets.iceberg.slices import affected
 from lakebed.targets.iceberg.state import ABSENT, absent, by_uri, require_writable, table_state, version
 from lakebed.targets.scan import ScanPlan
-from lakebed.targets.shared.refusals import changed_since_read, require_no_column_lost
+from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.sums import no_totals
 from lakebed.targets.snapshots import Expired, SnapshotRecord
 
@@ -111,7 +111,7 @@ class IcebergTarget:
         """The table, or NotFound."""
         table = self.table()
         if table is None:
-            raise NotFound(f"there is no table {self.address} in the Iceberg catalog {self.settings.describe()}")
+            raise no_such_table(self.address, where=f"the Iceberg catalog {self.settings.describe()}")
         return table
 
     def state(self) -> TableState:

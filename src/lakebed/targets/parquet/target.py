@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from lakebed.errors import NotFound, SchemaError, TargetError
+from lakebed.errors import SchemaError, TargetError
 from lakebed.model import DataFile, Slice, Staging, Totals
 from lakebed.schema.arrow import from_arrow_field, to_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
@@ -20,7 +20,7 @@ from lakebed.targets.parquet.read import open_dataset, totals
 from lakebed.targets.parquet.slices import affected
 from lakebed.targets.parquet.state import DatasetFiles, version
 from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
-from lakebed.targets.shared.refusals import changed_since_read, require_no_column_lost
+from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 
 # Parquet counts milliseconds and finer, and a column of no type would be one that Spark cannot read.
 RULES = FormatRules(coarsest_time_unit="ms", null_type=False)
@@ -130,7 +130,7 @@ class ParquetTarget:
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset:
         state = self.state()
         if not state.exists:
-            raise NotFound(f"there is no table at {self.address}")
+            raise no_such_table(self.address)
         dataset = open_dataset(self._root, state.files, state, self._storage)
         if columns is None:
             return dataset

@@ -1,6 +1,6 @@
 """What every target refuses alike."""
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification
+from lakebed.errors import ColumnDropRefused, ConcurrentModification, NotFound
 from lakebed.schema.types import Schema
 
 
@@ -8,6 +8,15 @@ def require_no_column_lost(address: str, current: Schema, final: Schema) -> None
     """Raises ColumnDropRefused where a commit would leave a table without a column that it has."""
     if lost := [name for name in current.names if name not in final]:
         raise ColumnDropRefused(table=address, columns=lost)
+
+
+def no_such_table(address: str, *, where: str = "") -> NotFound:
+    """There is nothing to read at this address."""
+    return NotFound(
+        f"there is no table {address}{f' in {where}' if where else ''}",
+        uri=address,
+        remedy="Check the address and the work directory; `lakebed run` and `lakebed merge` create tables.",
+    )
 
 
 def changed_since_read(address: str) -> ConcurrentModification:
