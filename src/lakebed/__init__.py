@@ -58,6 +58,7 @@ PUBLIC: dict[str, str] = {
     "Column": "lakebed.schema.types",
     "Delivery": "lakebed.model",
     "EngineName": "lakebed.engines.registry",
+    "MergeInput": "lakebed.engines.protocols.merge",
     "MergeStrategy": "lakebed.merge_core.spec",
     "Missing": "lakebed.merge_core.spec",
     "Observer": "lakebed.pipeline.progress",
@@ -68,7 +69,6 @@ PUBLIC: dict[str, str] = {
     "Schema": "lakebed.schema.types",
     "SchemaLike": "lakebed.table.evolve",
     "Script": "lakebed.lineage",
-    "Source": "lakebed.engines.protocols.merge",
     "TableLike": "lakebed.table.read",
     "Target": "lakebed.targets.base",
     # what they raise
@@ -79,7 +79,7 @@ PUBLIC: dict[str, str] = {
 __all__ = ["__version__", *sorted(PUBLIC)]
 
 if TYPE_CHECKING:
-    from lakebed.engines.protocols.merge import Source as Source
+    from lakebed.engines.protocols.merge import MergeInput as MergeInput
     from lakebed.engines.registry import EngineName as EngineName
     from lakebed.errors import DatasetMergeError as DatasetMergeError
     from lakebed.errors import LakebedError as LakebedError

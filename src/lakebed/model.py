@@ -51,7 +51,7 @@ class SourceColumn:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file of a delivery: where it lies now, and the name under which messages speak of it."""
+    """One file of a delivery: where it lies now, and the name that messages use for it."""
 
     uri: str
     key: str

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from lakebed.engines.protocols.engine import EngineFacts, EngineOptions
 from lakebed.engines.protocols.load import Engine
-from lakebed.engines.protocols.merge import MergeEngine, Source
+from lakebed.engines.protocols.merge import MergeEngine, MergeInput
 from lakebed.engines.shared.sources import is_dataframe
 from lakebed.errors import InvalidMergeArgument
 from lakebed.kernels.storage_settings import StorageSettings
@@ -27,7 +27,7 @@ def engine_facts(name: str) -> EngineFacts:
     return facts
 
 
-def choose_merge_engine(name: str | None, source: Source, options: EngineOptions) -> MergeEngine:
+def choose_merge_engine(name: str | None, source: MergeInput, options: EngineOptions) -> MergeEngine:
     """The engine of this name; without one the first that reads the source and, if there is a session, runs in it."""
     frame = is_dataframe(source)
     if name is None:

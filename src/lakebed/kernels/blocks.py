@@ -33,7 +33,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Record:
+class CsvRecord:
     """One record, and the line on which it begins."""
 
     line: int
@@ -125,14 +125,14 @@ class BlockReader:
             )
 
 
-def records(block: Block) -> Iterator[Record]:
+def records(block: Block) -> Iterator[CsvRecord]:
     """The records of a block with their lines, read slowly and only when a message needs them."""
     csv.field_size_limit(LONGEST_RECORD_BYTES)
     reader = csv.reader(io.StringIO(block.data.decode("utf-8", errors="replace"), newline=""))
     begins = 0
     for fields in reader:
         if fields:
-            yield Record(block.line + begins, fields)
+            yield CsvRecord(block.line + begins, fields)
         begins = reader.line_num
 
 

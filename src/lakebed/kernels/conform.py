@@ -58,7 +58,7 @@ def _renamed(values: pa.Array | pa.ChunkedArray, spelled: pa.DataType) -> pa.Arr
         ]
         return pa.StructArray.from_arrays(children, fields=list(spelled), mask=values.is_null())
     if _is_list(spelled):
-        # A list whose values are taken anew has no offset of its own.
+        # A copied list has no offset of its own.
         fresh = pa.concat_arrays([values])
         child = _renamed(fresh.values, spelled.value_type)
         return pa.ListArray.from_arrays(fresh.offsets, child, mask=fresh.is_null() if fresh.null_count else None)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from lakebed.errors import BadValue, LakebedError
 from lakebed.kernels.blocks import Misaligned
 from lakebed.kernels.csv import Batch, CsvReader, header_error
-from lakebed.kernels.facts import Tally
+from lakebed.kernels.facts import ExactTally
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.parquet_source import read_parquet
 from lakebed.kernels.storage_settings import StorageSettings
@@ -60,7 +60,7 @@ class _Task:
         decimals = [
             column for _, column in conversion.columns if pa.types.is_decimal(self._types.get(column, pa.null()))
         ]
-        self._tally = Tally(decimals, conversion.currency)
+        self._tally = ExactTally(decimals, conversion.currency)
         self._rejected: list[RejectedValue] = []
         self._rejected_rows = 0
         self._warnings: list[str] = []
@@ -154,7 +154,7 @@ class _Task:
         self._rejected_rows += len(reasons)
         self._rejected.extend(reasons[: REJECTED_RETURNED - len(self._rejected)])
         texts = {column: batch.rejected.texts.column(column) for column in batch.rejected.texts.column_names}
-        told = {
+        reported = {
             "lakebed_file": [self._source.key] * len(reasons),
             "lakebed_line": [one.line for one in reasons],
             "lakebed_column": [one.column for one in reasons],
@@ -163,8 +163,8 @@ class _Task:
             **{name: [value] * len(reasons) for name, value in self._conversion.constants.items()},
         }
         arrays = [
-            pa.array(told[field.name], field.type)
-            if field.name in told
+            pa.array(reported[field.name], field.type)
+            if field.name in reported
             else texts.get(field.name, pa.nulls(len(reasons), field.type))
             for field in side_schema(self._conversion)
         ]
@@ -196,14 +196,14 @@ def side_schema(conversion: Conversion) -> pa.Schema:
 
 def quarantine_schema(names: Iterable[str]) -> pa.Schema:
     """The quarantine's columns: where and why, then whose row it was and the row itself, as text."""
-    told = [
+    reported = [
         ("lakebed_file", pa.string()),
         ("lakebed_line", pa.int64()),
         ("lakebed_column", pa.string()),
         ("lakebed_value", pa.string()),
         ("lakebed_expected", pa.string()),
     ]
-    return pa.schema([*told, *((name, pa.string()) for name in names)])
+    return pa.schema([*reported, *((name, pa.string()) for name in names)])
 
 
 def _is_number(value: str) -> bool:

@@ -10,7 +10,7 @@ from lakebed.kernels.values import EXACT
 from lakebed.model import Rounding, Totals
 
 
-class Tally:
+class ExactTally:
     """Adds up the decimal columns of tables as they were read, before anything is rounded."""
 
     def __init__(self, decimals: Iterable[str], currency: str | None) -> None:

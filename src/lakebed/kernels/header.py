@@ -6,7 +6,7 @@ from lakebed.errors import UnplannedColumns
 
 
 def distinct_originals(header: Iterable[str]) -> list[str]:
-    """The header with repeated entries told apart: `a`, `a` is `a`, `a#2`, so that each is an original of its own."""
+    """The header with repeated entries made distinct: `a`, `a` is `a`, `a#2`. Each is an original of its own."""
     seen: set[str] = set()
     distinct = []
     for original in header:

@@ -12,7 +12,7 @@ from lakebed.kernels.csv import Batch, RejectedRows
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.header import match_header
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.kernels.values import Parsed, checked, exact_type, holds, is_text, parse, typed
+from lakebed.kernels.values import ParsedColumn, checked, exact_type, holds, is_text, parse, typed
 from lakebed.model import RejectedValue, SourceFile
 
 BATCH_ROWS = 1 << 15
@@ -90,9 +90,9 @@ def _typed(
     return Batch(rows.filter(keep), RejectedRows(texts, [bad[row] for row in rejected]))
 
 
-def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
+def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> ParsedColumn:
     if column.type == wanted:
-        return Parsed(column, [])
+        return ParsedColumn(column, [])
     if pa.types.is_floating(column.type) and pa.types.is_decimal(wanted):
         return typed(_as_text(column), wanted)
     if pa.types.is_decimal(column.type) and not holds(column, wanted.precision - wanted.scale):
@@ -101,9 +101,9 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
         # A moment with a zone is stored as UTC: dropping the zone keeps the moment.
         column = column.cast(pa.timestamp(column.type.unit))
     if pa.types.is_nested(column.type) and is_text(wanted):
-        return Parsed(_as_text(column), [])
+        return ParsedColumn(_as_text(column), [])
     try:
-        return Parsed(column.cast(wanted), [])
+        return ParsedColumn(column.cast(wanted), [])
     except pa.ArrowException:
         return parse(_as_text(column), wanted)
 

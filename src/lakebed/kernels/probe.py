@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pyarrow as pa
 
-FACTS = "executable string, python string, pyarrow string, isal boolean"
+WORKER_FACTS = "executable string, python string, pyarrow string, isal boolean"
 
 
 def worker_facts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

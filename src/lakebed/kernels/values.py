@@ -29,7 +29,7 @@ _MOMENT = re.compile(
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedColumn:
     """The values of a column, NULL where the text did not parse; `bad` has the positions of those.
 
     `null_words` counts the texts that say NULL themselves.
@@ -40,14 +40,14 @@ class Parsed:
     null_words: int = 0
 
 
-def typed(read: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
+def typed(read: pa.ChunkedArray, wanted: pa.DataType) -> ParsedColumn:
     """A column of text, or of bytes where some are not UTF-8, as the wanted type. NULL stays NULL."""
     if pa.types.is_binary(read.type):
         texts, undecodable = _decoded(read)
         parsed = typed(texts, wanted)
         return replace(parsed, bad=sorted({*undecodable, *parsed.bad})) if undecodable else parsed
     fast = _cast(read, wanted)
-    return parse(read, wanted) if fast is None else Parsed(fast, [])
+    return parse(read, wanted) if fast is None else ParsedColumn(fast, [])
 
 
 def exact_type(wanted: pa.DataType) -> pa.DataType:
@@ -57,7 +57,7 @@ def exact_type(wanted: pa.DataType) -> pa.DataType:
     return wanted
 
 
-def checked(parsed: Parsed, wanted: pa.DataType) -> tuple[pa.ChunkedArray, dict[int, str]]:
+def checked(parsed: ParsedColumn, wanted: pa.DataType) -> tuple[pa.ChunkedArray, dict[int, str]]:
     """The values, and for each row that is bad what was expected: of its exact type, or of the table's narrower one."""
     faults = {row: expectation(exact_type(wanted)) for row in parsed.bad}
     if pa.types.is_decimal(wanted):
@@ -137,7 +137,7 @@ def _decoded(read: pa.ChunkedArray) -> tuple[pa.ChunkedArray, list[int]]:
     return pa.chunked_array([pa.array(texts, pa.string())]), undecodable
 
 
-def parse(texts: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
+def parse(texts: pa.ChunkedArray, wanted: pa.DataType) -> ParsedColumn:
     """Every text as a value of the wanted type, slowly; only what is named bad becomes NULL."""
     one = _parser(wanted)
     encoded = pc.dictionary_encode(texts.combine_chunks())
@@ -153,9 +153,9 @@ def parse(texts: pa.ChunkedArray, wanted: pa.DataType) -> Parsed:
     values = pa.chunked_array([pa.array(good, type=wanted).take(encoded.indices)])
     null_words = int(pc.sum(pc.equal(texts, NULL_WORD)).as_py() or 0)
     if not any(bad):
-        return Parsed(values, [], null_words)
+        return ParsedColumn(values, [], null_words)
     marked = pc.fill_null(pa.array(bad).take(encoded.indices), False)
-    return Parsed(values, pc.indices_nonzero(marked).to_pylist(), null_words)
+    return ParsedColumn(values, pc.indices_nonzero(marked).to_pylist(), null_words)
 
 
 def expectation(wanted: pa.DataType) -> str:

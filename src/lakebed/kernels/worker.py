@@ -19,7 +19,7 @@ _FAILED = "failed"
 
 
 @dataclass(frozen=True)
-class Skipped:
+class TaskSkipped:
     """A task that did not start, because another one had failed for good."""
 
 
@@ -31,10 +31,10 @@ class ConvertTasks:
     files: tuple[SourceFile, ...]
     run: str
 
-    def __call__(self, number: int) -> Converted | LakebedError | Skipped:
+    def __call__(self, number: int) -> Converted | LakebedError | TaskSkipped:
         notes = Notes(self.conversion.staging.folder, self.conversion.storage, self.run)
         if notes.failed():
-            return Skipped()
+            return TaskSkipped()
         try:
             converted = convert(self.conversion, self.files[number], f"{number:05d}")
         except UnplannedColumns as error:

@@ -12,7 +12,7 @@ from lakebed.merge_core.validate import Unified, unify
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_schema
 from lakebed.schema.evolve import FormatRules
 
-Key = tuple[object, ...]
+RowKey = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def merge_by_row(
         _refuse_repeats(spec, [new_keys[row] for row in chosen])
     _refuse_nulls(spec, "target", old_keys)
 
-    where: dict[Key, int] = {new_keys[row]: row for row in chosen}
+    where: dict[RowKey, int] = {new_keys[row]: row for row in chosen}
     existing = set(old_keys)
     does = spec.effects
     inserted = updated = deleted = 0
@@ -102,7 +102,7 @@ def _in_schema(table: pa.Table | None, schema: pa.Schema) -> pa.Table:
     return pa.table(conform(table.column_names, table.columns, schema, table.num_rows), schema=schema)
 
 
-def _keys(table: pa.Table, spec: MergeSpec) -> list[Key]:
+def _keys(table: pa.Table, spec: MergeSpec) -> list[RowKey]:
     return list(zip(*(_values(table.column(name)) for name in spec.keys), strict=True))
 
 
@@ -122,24 +122,24 @@ def _canonical(value: object) -> object:
     return value
 
 
-def _refuse_nulls(spec: MergeSpec, side: str, keys: list[Key]) -> None:
+def _refuse_nulls(spec: MergeSpec, side: str, keys: list[RowKey]) -> None:
     for place, name in enumerate(spec.keys):
         if count := sum(1 for key in keys if key[place] is None):
             raise refusals.null_key(spec, side="source" if side == "source" else "target", column=name, count=count)
 
 
-def _refuse_repeats(spec: MergeSpec, keys: list[Key]) -> None:
-    counts: dict[Key, int] = {}
+def _refuse_repeats(spec: MergeSpec, keys: list[RowKey]) -> None:
+    counts: dict[RowKey, int] = {}
     for key in keys:
         counts[key] = counts.get(key, 0) + 1
     if several := [key for key, count in counts.items() if count > 1]:
         raise refusals.duplicate_keys(spec, count=len(several), keys=several)
 
 
-def _deduplicated(source: pa.Table, keys: list[Key], spec: MergeSpec) -> list[int]:
+def _deduplicated(source: pa.Table, keys: list[RowKey], spec: MergeSpec) -> list[int]:
     orders = list(zip(*(_values(source.column(name)) for name in spec.dedup_order_by), strict=True))
     rows = list(zip(*(_values(source.column(name)) for name in source.column_names), strict=True))
-    best: dict[Key, list[int]] = {}
+    best: dict[RowKey, list[int]] = {}
     for row, key in enumerate(keys):
         leaders = best.setdefault(key, [row])
         if leaders[0] == row:

@@ -16,7 +16,7 @@ STRATEGIES: tuple[MergeStrategy, ...] = get_args(MergeStrategy)
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class RowEffects:
     """What a strategy does to rows; the whole difference between strategies once the source is validated."""
 
     update_matched: bool = False
@@ -25,13 +25,13 @@ class Effects:
     delete_unmatched: bool = False
 
 
-EFFECTS: dict[MergeStrategy, Effects] = {
-    "upsert": Effects(update_matched=True, insert_unmatched=True),
-    "insert": Effects(insert_unmatched=True),
-    "update": Effects(update_matched=True),
-    "full_merge": Effects(update_matched=True, insert_unmatched=True, delete_unmatched=True),
-    "deduplicate": Effects(update_matched=True, insert_unmatched=True),
-    "delete_insert": Effects(delete_matched=True),
+EFFECTS: dict[MergeStrategy, RowEffects] = {
+    "upsert": RowEffects(update_matched=True, insert_unmatched=True),
+    "insert": RowEffects(insert_unmatched=True),
+    "update": RowEffects(update_matched=True),
+    "full_merge": RowEffects(update_matched=True, insert_unmatched=True, delete_unmatched=True),
+    "deduplicate": RowEffects(update_matched=True, insert_unmatched=True),
+    "delete_insert": RowEffects(delete_matched=True),
 }
 
 
@@ -88,7 +88,7 @@ class MergeSpec:
         return cls(columns, chosen, kept, schema_evolution, order, _names(partition_by))
 
     @property
-    def effects(self) -> Effects:
+    def effects(self) -> RowEffects:
         return EFFECTS[self.strategy]
 
     @property

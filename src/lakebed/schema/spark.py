@@ -87,11 +87,6 @@ def to_spark_ddl(schema: Schema) -> str:
     )
 
 
-def to_spark_json(schema: Schema) -> str:
-    """The schema as `StructType.fromJson(json.loads(...))` takes it, with the original names in the metadata."""
-    return json.dumps(_struct_json(schema.columns, None))
-
-
 def from_spark(text: str, *, column: str | None = None) -> DataType:
     """Our type for a type in Spark's DDL, such as `simpleString()` and DESCRIBE print.
 
@@ -207,39 +202,6 @@ def _read_field(cursor: TypeText) -> Column:
     if cursor.accept("COMMENT"):
         cursor.text()
     return Column(name, type_, nullable=nullable)
-
-
-def _struct_json(fields: tuple[Column, ...], column: str | None) -> dict[str, object]:
-    return {
-        "type": "struct",
-        "fields": [
-            {
-                "name": field.name,
-                "type": _type_json(field.type, column or field.name),
-                "nullable": field.nullable,
-                "metadata": {} if field.original is None else {ORIGINAL_KEY: field.original},
-            }
-            for field in fields
-        ],
-    }
-
-
-def _type_json(type_: DataType, column: str) -> object:
-    match _stored(type_, column):
-        case List(element):
-            return {"type": "array", "elementType": _type_json(element, column), "containsNull": True}
-        case Map(key, value):
-            return {
-                "type": "map",
-                "keyType": _type_json(key, column),
-                "valueType": _type_json(value, column),
-                "valueContainsNull": True,
-            }
-        case Struct(fields):
-            return _struct_json(fields, column)
-        case scalar:
-            text = _scalar(scalar, column)
-            return _JSON_NAMES.get(text, text)
 
 
 def _fields_from_json(struct: object, within: str) -> tuple[Column, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakebed.config import Settings, load_settings
 from lakebed.engines.protocols.engine import EngineOptions
-from lakebed.engines.protocols.merge import CheckedSource, MergeEngine, MergeJob, MergeSource, Source
+from lakebed.engines.protocols.merge import CheckedSource, MergeEngine, MergeInput, MergeJob, MergeSource
 from lakebed.engines.registry import EngineName, choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 def merge(
-    source: Source,
+    source: MergeInput,
     target: str | os.PathLike[str] | Target,
     *,
     keys: Sequence[str] | str,
@@ -105,7 +105,7 @@ def merge(
             raise refusals.concurrent(spec, target=table.address) from error
 
 
-def _engine(engine: str | MergeEngine | None, source: Source, options: EngineOptions) -> MergeEngine:
+def _engine(engine: str | MergeEngine | None, source: MergeInput, options: EngineOptions) -> MergeEngine:
     """The engine itself, where the caller brings one, or that of the name."""
     if engine is not None and not isinstance(engine, str):
         return engine

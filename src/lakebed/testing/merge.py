@@ -11,7 +11,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from lakebed.engines.protocols.merge import MergeEngine, Source
+from lakebed.engines.protocols.merge import MergeEngine, MergeInput
 from lakebed.engines.registry import EngineName
 from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.oracle import OracleResult, merge_by_row
@@ -34,7 +34,7 @@ class MergeConformance:
     def make_engine(self) -> EngineName | MergeEngine:
         return self.engine
 
-    def make_source(self, table: pa.Table) -> Source:
+    def make_source(self, table: pa.Table) -> MergeInput:
         """The source as this engine's users hold it."""
         return table
 

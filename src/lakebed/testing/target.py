@@ -1,6 +1,6 @@
 """The conformance suite of targets: what every place a table can be must do alike.
 
-A target's tests inherit `TargetSuite` and write one fixture, `table`, which opens the same table anew at each call:
+A target's tests inherit `TargetSuite` and write one fixture, `table`, which opens the same table again at each call:
 
     class TestMine(TargetSuite):
         @pytest.fixture
@@ -58,7 +58,7 @@ def rows(
 
 @dataclass(frozen=True)
 class Prepared:
-    """A change that an engine has written and nobody has committed."""
+    """A change that an engine has written and that is not committed."""
 
     state: TableState
     staging: Staging

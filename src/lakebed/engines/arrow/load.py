@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
-from lakebed.engines.protocols.load import ConvertJob, FileDone, Progress
+from lakebed.engines.protocols.load import ConvertJob, FileDone, LoadProgress
 from lakebed.engines.shared.results import combine, conversion_of, largest_first, raise_first
 from lakebed.errors import LakebedError, UnplannedColumns
 from lakebed.kernels.convert import Conversion
@@ -22,7 +22,7 @@ class ArrowEngine:
     def __init__(self, storage: StorageSettings | None = None) -> None:
         self._storage = (storage or StorageSettings()).resolved()
 
-    def convert(self, job: ConvertJob, progress: Progress | None = None) -> Converted:
+    def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, the largest first, or raises what the first bad file raised."""
         conversion = conversion_of(job, self._storage)
         results: dict[int, Converted | LakebedError] = {}

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from lakebed.config import Settings
 from lakebed.engines.protocols.engine import EngineOptions
-from lakebed.engines.protocols.merge import MergeSource, Source
+from lakebed.engines.protocols.merge import MergeInput, MergeSource
 from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.sources import opened
 from lakebed.kernels.storage_settings import StorageSettings
@@ -21,6 +21,6 @@ class ArrowMerge:
         return cls()
 
     @contextmanager
-    def open(self, source: Source, storage: StorageSettings, settings: Settings) -> Iterator[MergeSource]:
+    def open(self, source: MergeInput, storage: StorageSettings, settings: Settings) -> Iterator[MergeSource]:
         with opened(source, storage) as table:
             yield ArrowSource(table, storage)

@@ -19,7 +19,7 @@ from lakebed.engines.duckdb.session import Scratch, private_connection
 from lakebed.engines.duckdb.version import choose_merge
 from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
 from lakebed.engines.protocols.engine import EngineOptions
-from lakebed.engines.protocols.merge import CheckedSource, MergeJob, MergeSource, Source
+from lakebed.engines.protocols.merge import CheckedSource, MergeInput, MergeJob, MergeSource
 from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.failures import engine_failures
@@ -55,7 +55,7 @@ class DuckDBMerge:
         return cls(use_merge=options.use_merge)
 
     @contextmanager
-    def open(self, source: Source, storage: StorageSettings, settings: Settings) -> Iterator[MergeSource]:
+    def open(self, source: MergeInput, storage: StorageSettings, settings: Settings) -> Iterator[MergeSource]:
         with ExitStack() as stack:
             connection = self._connection or stack.enter_context(private_connection())
             table = stack.enter_context(opened(source, storage))

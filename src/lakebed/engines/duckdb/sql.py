@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from lakebed.engines.duckdb.paths import PathValidator
-from lakebed.merge_core.spec import Effects
+from lakebed.merge_core.spec import RowEffects
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import quote_literal, to_duckdb
 from lakebed.schema.types import Schema, fold
 
 # What Parquet files of DuckDB and of Arrow call the schema that Arrow restores types and field metadata from.
 ARROW_SCHEMA = "ARROW:schema"
-# Names of our own in scratch tables: long and odd enough to be nobody's.
+# Names of our own in scratch tables: long and odd enough that no table has them.
 OWN = "lakebed 7d1f0c"
 FILE = f"{OWN} file"
 CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}
@@ -51,7 +51,7 @@ def as_scratch_keys(keys: Sequence[str]) -> str:
     return ", ".join(f"{q(key)} AS {q(own)}" for key, own in zip(keys, scratch_keys(keys), strict=True))
 
 
-def merge_statement(scratch: str, source: str, keys: Sequence[str], does: Effects) -> str:
+def merge_statement(scratch: str, source: str, keys: Sequence[str], does: RowEffects) -> str:
     """MERGE into the scratch table that holds the matched rows of the target; it returns an action for each row.
 
     `UPDATE BY NAME` and `INSERT BY NAME`: DuckDB's `SET *` goes by position and would swap columns in silence.

@@ -26,7 +26,7 @@ _KNOWN: "WeakKeyDictionary[Connection, Version]" = WeakKeyDictionary()
 
 
 def detect_version(connection: Connection) -> Version:
-    """The version as numbers, asked once for each connection; (0, 0, 0) with a warning where it cannot be told."""
+    """The version as numbers, asked once for each connection; (0, 0, 0) with a warning where it is unknown."""
     if (known := _cached(connection)) is not None:
         return known
     try:

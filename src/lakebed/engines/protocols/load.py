@@ -37,7 +37,7 @@ class FileDone:
     rows: int
 
 
-Progress: TypeAlias = Callable[[FileDone], None]
+LoadProgress: TypeAlias = Callable[[FileDone], None]
 
 
 class Engine(Protocol):
@@ -46,7 +46,7 @@ class Engine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def convert(self, job: ConvertJob, progress: Progress | None = None) -> Converted:
+    def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, or raises and leaves only staged files behind."""
         ...
 

@@ -29,8 +29,7 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
-# What a user merges; a path is a Parquet file or a folder of them.
-Source: TypeAlias = "pa.Table | pa.RecordBatch | pads.Dataset | ArrowStream | str | PathLike[str] | DataFrame"
+MergeInput: TypeAlias = "pa.Table | pa.RecordBatch | pads.Dataset | ArrowStream | str | PathLike[str] | DataFrame"
 """What a merge reads: Arrow data, anything with an Arrow stream, a path to Parquet, or a Spark DataFrame."""
 
 
@@ -90,6 +89,8 @@ class MergeEngine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def open(self, source: Source, storage: StorageSettings, settings: Settings) -> AbstractContextManager[MergeSource]:
+    def open(
+        self, source: MergeInput, storage: StorageSettings, settings: Settings
+    ) -> AbstractContextManager[MergeSource]:
         """The source, until the context ends. `settings` are the caller's; an engine reads none of its own."""
         ...

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.fs as pafs
 
-from lakebed.engines.protocols.merge import ArrowStream, Source
+from lakebed.engines.protocols.merge import ArrowStream, MergeInput
 from lakebed.errors import InvalidMergeArgument, NotFound
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.storage_settings import StorageSettings
@@ -29,7 +29,7 @@ def is_dataframe(source: object) -> "TypeGuard[DataFrame]":
 
 
 @contextmanager
-def opened(source: Source, storage: StorageSettings) -> Iterator[pa.Table]:
+def opened(source: MergeInput, storage: StorageSettings) -> Iterator[pa.Table]:
     """The source as a table: the caller's own, or one that lies in a temporary file and is mapped, not loaded."""
     if isinstance(source, pa.Table):
         yield source

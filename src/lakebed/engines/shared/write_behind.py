@@ -9,7 +9,7 @@ from lakebed.storage import is_local, join, local_path, sync_file
 class WriteBehind:
     """Syncs what an engine has finished, so that the commit, which syncs all of it once more, finds little to wait for.
 
-    A failure is raised when the context ends: the system reports it to the first who asks and to nobody after.
+    A failure is raised when the context ends: the system reports it once, to the first sync.
     """
 
     def __init__(self, folder: str) -> None:

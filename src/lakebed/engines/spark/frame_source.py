@@ -21,7 +21,7 @@ from lakebed.storage import join
 
 
 @dataclass(frozen=True)
-class Part:
+class StagedPart:
     """A staged part: its rows, and how often each key column is NULL in it."""
 
     uri: str
@@ -36,7 +36,7 @@ def schema_of(frame: DataFrame) -> pa.Schema:
 
 def staged_frame(
     frame: DataFrame, unified: Unified, schema: pa.Schema, folder: str, storage: StorageSettings
-) -> list[Part]:
+) -> list[StagedPart]:
     """Computes the frame once and writes it as Parquet parts in the table's names and types."""
     spec = unified.spec
     # Names of our own: Spark resolves `a.b` as a field in more places than its API lets us quote.
@@ -52,7 +52,7 @@ def staged_frame(
         facts = rows.mapInArrow(stage.write, PART_FACTS).toArrow().to_pylist()
     except PySparkException as error:
         raise refusals.engine_failed(spec, f"Spark could not compute the source: {reason(error)}") from error
-    return [Part(join(folder, fact["path"]), fact["rows"], tuple(fact["nulls"])) for fact in facts]
+    return [StagedPart(join(folder, fact["path"]), fact["rows"], tuple(fact["nulls"])) for fact in facts]
 
 
 def _deduplicated(rows: DataFrame, keys: Sequence[str], order_by: Sequence[str]) -> DataFrame:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from lakebed.engines.protocols.load import ConvertJob, FileDone, Progress
+from lakebed.engines.protocols.load import ConvertJob, FileDone, LoadProgress
 from lakebed.engines.shared.results import combine, conversion_of, for_workers, largest_first, raise_first
 from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
@@ -31,7 +31,7 @@ class SparkEngine:
         self._session = session
         self._storage = (storage or StorageSettings()).resolved()
 
-    def convert(self, job: ConvertJob, progress: Progress | None = None) -> Converted:
+    def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, the largest first, or raises what the first bad file raised."""
         order = largest_first(job.files)
         ordered = [job.files[position] for position in order]
@@ -69,13 +69,13 @@ def _in_order(results: Sequence[object], order: Sequence[int]) -> list[object]:
 
 
 class _Watch:
-    """Tells the progress while the job runs, from the notes that tasks leave; Spark has no way for both its clients."""
+    """Reports progress while the job runs, from the notes that tasks leave: Spark has no way that Connect has too."""
 
-    def __init__(self, notes: Notes, files: Sequence[SourceFile], progress: Progress | None) -> None:
+    def __init__(self, notes: Notes, files: Sequence[SourceFile], progress: LoadProgress | None) -> None:
         self._notes = notes
         self._files = files
         self._progress = progress
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll, daemon=True)
 
@@ -87,15 +87,15 @@ class _Watch:
         if self._progress is not None:
             self._stop.set()
             self._thread.join()
-            self._tell()
+            self._report()
 
     def _poll(self) -> None:
         while not self._stop.wait(_POLL_SECONDS):
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         assert self._progress is not None
         for number, rows in self._notes.finished().items():
-            if number not in self._told:
-                self._told.add(number)
+            if number not in self._reported:
+                self._reported.add(number)
                 self._progress(FileDone(self._files[number], rows))

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.config import Settings
 from lakebed.engines.protocols.engine import EngineOptions
-from lakebed.engines.protocols.merge import CheckedSource, MergeJob, MergeSource, Source
+from lakebed.engines.protocols.merge import CheckedSource, MergeInput, MergeJob, MergeSource
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.checked import unmatched
 from lakebed.engines.shared.failures import arrow_failures, engine_failures
@@ -75,7 +75,7 @@ class SparkMerge:
         return cls(options.spark)
 
     @contextmanager
-    def open(self, source: Source, storage: StorageSettings, settings: Settings) -> Iterator[MergeSource]:
+    def open(self, source: MergeInput, storage: StorageSettings, settings: Settings) -> Iterator[MergeSource]:
         given = source.sparkSession if is_dataframe(source) else self._session
         with ExitStack() as stack:
             session = stack.enter_context(open_session(settings, spark=given))

@@ -6,7 +6,7 @@ from pyspark.errors import PySparkException
 
 from lakebed.engines.spark.session import Session
 from lakebed.errors import EngineError
-from lakebed.kernels.probe import FACTS, worker_facts
+from lakebed.kernels.probe import WORKER_FACTS, worker_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Worker:
 def probe_worker(session: Session) -> Worker:
     """Runs one task on the session."""
     try:
-        [row] = session.spark.range(0, 1, 1, 1).mapInArrow(worker_facts, FACTS).toArrow().to_pylist()
+        [row] = session.spark.range(0, 1, 1, 1).mapInArrow(worker_facts, WORKER_FACTS).toArrow().to_pylist()
     except PySparkException as failure:
         raise EngineError(
             f"Spark started on {session.master}, but its workers did not run our kernel: {failure}",
