@@ -5,7 +5,7 @@
 Every contender runs in a process of its own, on a fresh copy of the table, one after the other and the whole round
 again `--repeat` times; the fastest run of each counts, since a shared machine only ever adds. Case A has its updates in
 one file, case B in all of them. The floor, by DuckDB: read the keys and match them, which tells the affected files;
-write those anew; write the inserts. A second floor is told the affected files beforehand and reads no keys but theirs.
+rewrite those; write the inserts. A second floor is told the affected files beforehand and reads no keys but theirs.
 Modules are imported, connections and sessions open, and the copy of the table on the disk before the clock starts, for
 every contender alike. Peers run in `.venv-bench`, which `make bench` makes; those that fail are named.
 """

@@ -175,7 +175,7 @@ def test_a_manifest_that_points_outside_its_bucket_is_refused(bucket: Bucket, ke
 
 
 class Overwriting(Observer):
-    """Delivers anew while the old delivery is being read, so many times."""
+    """Delivers again while the old delivery is being read, so many times."""
 
     def __init__(self, deliver: Callable[[int], None], times: int, *, while_copying: bool) -> None:
         self._deliver = deliver

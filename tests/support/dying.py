@@ -51,7 +51,7 @@ def dies_at(step: int) -> Checkpoint:
 
 
 def in_child(act: Callable[[], object]) -> None:
-    """Forks: importing PyArrow anew for each of a hundred deaths would take minutes."""
+    """Forks: importing PyArrow for each of a hundred deaths would take minutes."""
     child = os.fork()
     if child == 0:
         act()

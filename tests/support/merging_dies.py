@@ -76,7 +76,7 @@ def main() -> None:
         sys.stdout.write(str(run(place, engine, None)))
         return
     for step in asked:
-        # Forks before any thread has started: importing PyArrow anew for each death would take minutes.
+        # Forks before any thread has started: importing PyArrow for each death would take minutes.
         child = os.fork()
         if child == 0:
             run(place.replace("STEP", step), engine, int(step))

@@ -15,7 +15,6 @@ from lakebed.source.filters import DiscoverFilters
 from lakebed.source.header import with_columns
 from lakebed.source.stage import is_unchanged, remove_copies, remove_old_copies, stage_files
 from lakebed.state.ledger import Ledger
-from lakebed.storage import absolute
 from lakebed.targets.address import Address
 from lakebed.workspace import Workspace
 
@@ -96,8 +95,8 @@ def prepare_files(context: RunContext, delivery: Delivery, address: Address) -> 
 
     A folder that is to be the table and that they do not reach is refused before anything is copied.
     """
-    if address.kind == "parquet":
-        context.require_shared(absolute(address.place))
+    if address.data_folder is not None:
+        context.require_shared(address.data_folder)
     if context.settings.no_stage:
         for file in delivery.files:
             context.require_shared(file.uri)
