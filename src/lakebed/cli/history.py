@@ -49,7 +49,7 @@ def _columns(changes: Sequence[lakebed.SchemaChangeRecord]) -> Iterator[str]:
 
 
 def _by(record: lakebed.SchemaChangeRecord) -> str:
-    return f"{record.slice.period} {record.delivery}" if record.slice else "lakebed evolve"
+    return f"{record.slice.period} {record.delivery}" if record.slice else "lakebed evolve or merge"
 
 
 def _snapshots(snapshots: Sequence[lakebed.SnapshotRecord]) -> Iterator[str]:
