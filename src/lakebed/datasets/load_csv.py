@@ -20,6 +20,7 @@ from lakebed.source.column_types import DEFAULT_DECIMALS, Manifest, incoming_sch
 from lakebed.source.deliveries import FileForm, file_form
 from lakebed.source.header import read_header
 from lakebed.storage import Storage, absolute
+from lakebed.targets.duckdb.file import first_row
 from lakebed.targets.duckdb.schema import evolve, read_schema
 
 
@@ -109,5 +110,5 @@ def _transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 def _is_in_transaction(connection: duckdb.DuckDBPyConnection) -> bool:
     """Statements of one transaction have one id; outside of one, each has its own."""
-    first, second = (connection.execute("SELECT txid_current()").fetchone() for _ in range(2))
+    first, second = (first_row(connection, "SELECT txid_current()") for _ in range(2))
     return first == second
