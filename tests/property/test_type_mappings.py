@@ -1,7 +1,6 @@
 """Every format gives back the type it was given, or the narrowest it has that holds all the values."""
 
 import io
-import json
 from collections.abc import Callable
 
 import duckdb
@@ -10,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from pyiceberg.schema import Schema as IcebergSchema
-from pyspark.sql.types import StructType
 from tests.support.schema_strategies import schemas, types
 
 from lakebed.errors import UnsupportedType
@@ -92,15 +90,6 @@ def test_spark_ddl_gives_back_what_it_can_hold(type_: DataType) -> None:
     text = there_or_refused(lambda: spark.to_spark(type_, column="c"), expected=expected)
     if text is not None and expected is not None:
         assert spark.from_spark(str(text)) == without_originals(expected)
-
-
-@given(schemas)
-def test_spark_json_gives_back_what_it_can_hold_through_pyspark(schema: Schema) -> None:
-    expected = stored(schema, spark.RULES)
-    text = there_or_refused(lambda: spark.to_spark_json(schema), expected=expected)
-    if text is not None:
-        through_pyspark = StructType.fromJson(json.loads(str(text))).json()
-        assert spark.from_spark_json(through_pyspark) == expected
 
 
 @given(schemas)

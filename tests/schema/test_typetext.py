@@ -8,7 +8,7 @@ import pytest
 from lakebed.errors import UnsupportedType
 from lakebed.schema.duckdb import from_duckdb, quote_identifier, quote_literal, to_duckdb, to_duckdb_columns
 from lakebed.schema.iceberg import from_iceberg, from_iceberg_schema, to_iceberg_schema
-from lakebed.schema.spark import from_spark, from_spark_ddl, from_spark_json, to_spark, to_spark_ddl, to_spark_json
+from lakebed.schema.spark import from_spark, from_spark_ddl, to_spark, to_spark_ddl
 from lakebed.schema.types import (
     Binary,
     Boolean,
@@ -111,7 +111,7 @@ def test_spark_prints_and_we_read(text: str, ours: DataType) -> None:
     assert from_spark(text) == ours
 
 
-def test_spark_schemas_travel_as_ddl_and_json() -> None:
+def test_spark_schemas_travel_as_ddl() -> None:
     schema = Schema.of(
         [
             Column("id", Integer(64), nullable=False),
@@ -122,7 +122,6 @@ def test_spark_schemas_travel_as_ddl_and_json() -> None:
     ddl = to_spark_ddl(schema)
     assert ddl == "`id` bigint NOT NULL, `back``tick` struct<`x`:decimal(10,2) NOT NULL>, `cost` decimal(38,18)"
     assert from_spark_ddl(ddl).names == schema.names
-    assert from_spark_json(to_spark_json(schema)) == schema
 
 
 def test_spark_takes_the_narrowest_type_that_holds_the_values() -> None:

@@ -14,7 +14,7 @@ from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES, quote_identifier, quote_literal
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.identity import Identities, assign
-from lakebed.schema.names import Naming, distinct_originals
+from lakebed.schema.names import Naming, distinct_originals, has_finished_names
 from lakebed.schema.types import Column, Schema
 from lakebed.source.column_types import DEFAULT_DECIMALS, Manifest, incoming_schema, source_columns
 from lakebed.source.deliveries import FileForm, file_form
@@ -73,9 +73,9 @@ def _plan(
     names = distinct_originals(column.original for column in listed)
     declared = {name: column.declared_type for name, column in zip(names, listed, strict=True)}
     columns = [SourceColumn(name, declared.get(name)) for name in dict.fromkeys((*names, *header))]
-    finished = all("/" not in column.original for column in columns)
+    originals = [column.original for column in columns]
     identities = Identities.from_schema(current or Schema())
-    identities = assign(identities, (column.original for column in columns), naming, finished_names=finished)
+    identities = assign(identities, originals, naming, finished_names=has_finished_names(originals))
     incoming = incoming_schema(columns, identities, decimals=decimals, current=current)
     evolution = plan_evolution(current, incoming, Policy(rules=RULES))
     final = evolution.final

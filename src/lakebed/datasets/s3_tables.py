@@ -19,7 +19,7 @@ LOG = logging.getLogger("lakebed")
 
 
 @runtime_checkable
-class Relation(Protocol):
+class DbtRelation(Protocol):
     """dbt's relation object, as far as it matters here: `database` is the catalog, `schema` the namespace."""
 
     @property
@@ -30,7 +30,7 @@ class Relation(Protocol):
     def identifier(self) -> str | None: ...
 
 
-AnyRelation: TypeAlias = Relation | Target | str
+AnyRelation: TypeAlias = DbtRelation | Target | str
 
 
 def evolve_s3_tables_schema(
@@ -77,7 +77,7 @@ def _target(relation: AnyRelation) -> Target:
     if isinstance(relation, str):
         *databases, namespace, table = ("", *relation.replace('"', "").rsplit(".", 2))
         database: str | None = databases[-1]
-    elif isinstance(relation, Relation):
+    elif isinstance(relation, DbtRelation):
         database, namespace, table = relation.database, relation.schema or "", relation.identifier or ""
     else:
         return relation

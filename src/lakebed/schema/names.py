@@ -135,6 +135,15 @@ def create_column_mapping(header: Sequence[str], naming: Naming = "spec") -> lis
     return [names.give(normalize_column_name(original, naming)) for original in header]
 
 
+def has_finished_names(originals: Iterable[str]) -> bool:
+    """Whether these are the names of tables, as Parquet and Data Exports deliver them; a CUR's header has categories.
+
+    >>> has_finished_names(["lineItem/UnblendedCost", "tag"])
+    False
+    """
+    return all("/" not in original for original in originals)
+
+
 def as_written(original: str, header: Collection[str]) -> str:
     """What stood in the file for an original of this header: `a` for the `a#2` that `distinct_originals` made of it."""
     text, mark, number = original.rpartition("#")

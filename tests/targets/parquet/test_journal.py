@@ -10,7 +10,7 @@ import pytest
 
 from lakebed.errors import TargetError, TargetLocked
 from lakebed.storage import Storage, StorageSettings
-from lakebed.targets.parquet.journal import Journal, Put, Record
+from lakebed.targets.parquet.journal import CommitRecord, Journal, Put
 from lakebed.targets.parquet.lock import exclusive
 from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.target import OCTOBER, Loader, rows
@@ -76,10 +76,10 @@ def test_a_file_shorter_than_its_writer_said_is_not_committed(tmp_path: Path) ->
 
 
 def test_records_round_trip_and_strangers_are_refused(tmp_path: Path) -> None:
-    record = Record("id", "pending", (Put("a", "b/ü", 1, "crc32:0"),))
-    assert Record.from_bytes(record.to_bytes(), uri="u") == record
+    record = CommitRecord("id", "pending", (Put("a", "b/ü", 1, "crc32:0"),))
+    assert CommitRecord.from_bytes(record.to_bytes(), uri="u") == record
     for wrong in (b"", b"{}", b"[]", b'{"format": 1}'):
         with pytest.raises(TargetError, match="u is not a commit record"):
-            Record.from_bytes(wrong, uri="u")
+            CommitRecord.from_bytes(wrong, uri="u")
     with pytest.raises(TargetError, match="Upgrade"):
-        Record.from_bytes(b'{"format": 2}', uri="u")
+        CommitRecord.from_bytes(b'{"format": 2}', uri="u")

@@ -22,7 +22,7 @@ LEASE_SECONDS = 30.0
 LONGEST_REMOTE_PAUSE_SECONDS = 0.5
 
 
-class Held(Protocol):
+class HeldLock(Protocol):
     """A lock while it is held."""
 
     def confirm(self) -> None:
@@ -38,7 +38,7 @@ class _ByProcess:
 
 
 @contextlib.contextmanager
-def exclusive(uri: str, storage: Storage, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[Held]:
+def exclusive(uri: str, storage: Storage, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[HeldLock]:
     """Holds the lock at this address for the block, or raises TargetLocked after waiting."""
     if is_local(uri):
         with _flock(uri, wait_seconds):
