@@ -27,7 +27,7 @@ def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
     assert settings.workdir_path == tmp_path / ".lakebed"
     assert settings.staging_location == str(tmp_path / ".lakebed" / "staging")
     assert settings.ledger_place == tmp_path / ".lakebed" / "ledger.db"
-    assert settings.decimal_type == (38, 18)
+    assert settings.decimals == "38,18"
     assert (settings.naming, settings.on_bad_value, settings.spark.master) == ("spec", "refuse", None)
 
 

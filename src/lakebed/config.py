@@ -144,12 +144,6 @@ class Settings(_Section):
     )
 
     @property
-    def decimal_type(self) -> tuple[int, int]:
-        """Precision and scale."""
-        precision, scale = self.decimals.split(",")
-        return int(precision), int(scale)
-
-    @property
     def workdir_path(self) -> Path:
         return Path(self.workdir)
 

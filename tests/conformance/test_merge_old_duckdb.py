@@ -1,6 +1,7 @@
-"""The fallback on a real DuckDB older than 1.4, in an environment of its own."""
+"""DuckDBs that are not the locked one, each in an environment of its own: before MERGE, and the newest."""
 
 import json
+import os
 import subprocess
 import sys
 import sysconfig
@@ -9,6 +10,16 @@ from pathlib import Path
 import pytest
 
 OLD_DUCKDB = "duckdb==1.3.2"
+NEW_DUCKDB = "duckdb>=2,<3"
+# What holds the DuckDB engine, the DuckDB target and the load into DuckDB to their promises.
+SUITES = (
+    "tests/engines/duckdb",
+    "tests/targets/duckdb",
+    "tests/datasets/test_load_csv.py",
+    "tests/conformance/test_targets.py",
+    "tests/conformance/test_merge_duckdb.py",
+    "tests/conformance/test_merge_parquet.py",
+)
 PROGRAM = """
 import json, logging, sys
 import duckdb, pyarrow as pa
@@ -42,15 +53,42 @@ print(json.dumps({"version": duckdb.__version__, "counts": counts, "lines": sort
 """
 
 
-@pytest.mark.full
-def test_the_fallback_on_a_real_old_duckdb(tmp_path: Path) -> None:
-    old = tmp_path / "old"
+def install(requirement: str, folder: Path) -> Path:
+    """Installs a DuckDB into a folder that PYTHONPATH may name; skips the test where it cannot be had."""
     uv = Path(sysconfig.get_path("scripts")) / "uv"
     installed = subprocess.run(
-        [uv, "pip", "install", "-q", "--no-deps", "--target", old, OLD_DUCKDB], capture_output=True, text=True
+        [uv, "pip", "install", "-q", "--no-deps", "--target", folder, requirement], capture_output=True, text=True
     )
     if installed.returncode:
-        pytest.skip(f"{OLD_DUCKDB} cannot be installed here: {installed.stderr.strip()[-200:]}")
+        pytest.skip(f"{requirement} cannot be installed here: {installed.stderr.strip()[-200:]}")
+    return folder
+
+
+@pytest.mark.full
+def test_the_suites_of_duckdb_pass_on_the_newest_one(tmp_path: Path) -> None:
+    new = install(NEW_DUCKDB, tmp_path / "new")
+    environment = {**os.environ, "PYTHONPATH": str(new)}
+    version = subprocess.run(
+        [sys.executable, "-c", "import duckdb; print(duckdb.__version__)"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(version.stdout.split(".")[0]) >= 2
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-m", "not full and not spark and not server", *SUITES],
+        env=environment,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+
+
+@pytest.mark.full
+def test_the_fallback_on_a_real_old_duckdb(tmp_path: Path) -> None:
+    old = install(OLD_DUCKDB, tmp_path / "old")
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)], env={"PYTHONPATH": str(old)}, capture_output=True, text=True
     )

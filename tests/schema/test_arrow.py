@@ -4,8 +4,9 @@ import pyarrow as pa
 import pytest
 
 from lakebed.errors import UnsupportedType
-from lakebed.schema.arrow import ORIGINAL_KEY, from_arrow, from_arrow_schema, to_arrow, to_arrow_schema
+from lakebed.schema.arrow import from_arrow, from_arrow_schema, to_arrow, to_arrow_schema
 from lakebed.schema.types import (
+    ORIGINAL_KEY,
     Binary,
     Column,
     DataType,
@@ -58,7 +59,7 @@ def test_originals_travel_in_the_fields_metadata() -> None:
         [Column("cost", Decimal(38, 18), original="lineItem/Größe"), Column("s", nested, nullable=False)]
     )
     arrow = to_arrow_schema(schema)
-    assert arrow.field("cost").metadata == {ORIGINAL_KEY: "lineItem/Größe".encode()}
+    assert arrow.field("cost").metadata == {ORIGINAL_KEY.encode(): "lineItem/Größe".encode()}
     assert arrow.field("s").metadata is None
     assert from_arrow_schema(arrow) == schema
 

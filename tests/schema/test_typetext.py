@@ -112,7 +112,7 @@ def test_spark_prints_and_we_read(text: str, ours: DataType) -> None:
     assert from_spark(text) == ours
 
 
-def test_spark_schemas_travel_as_ddl_and_json() -> None:
+def test_spark_schemas_travel_as_ddl() -> None:
     schema = Schema.of(
         [
             Column("id", Integer(64), nullable=False),

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 
+from lakebed.retry import Clock
+
 
 def count_steps(act: Callable[[], object]) -> int:
     """The number of Python and C functions that this thread calls while it acts."""
@@ -24,7 +26,10 @@ def count_steps(act: Callable[[], object]) -> int:
 
 
 class SteppedClock:
-    """In place of a module's `time`: it stands still but for those who sleep by it, and tells `when_asleep` of them."""
+    """In place of a module's `time`, or of `retry.CLOCK`: it stands still but for those who sleep by it.
+
+    `when_asleep` is called after each pause; pauses are as long as they may be.
+    """
 
     def __init__(self, when_asleep: Callable[[], object] | None = None) -> None:
         self.now = 0.0
@@ -37,3 +42,7 @@ class SteppedClock:
         self.now += seconds
         if self._when_asleep is not None:
             self._when_asleep()
+
+    def of_retries(self) -> Clock:
+        """The same clock as retries take it."""
+        return Clock(now=self.monotonic, sleep=self.sleep, draw=lambda _, longest: longest)

@@ -14,13 +14,14 @@ from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES, quote_identifier, quote_literal
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.identity import Identities, assign
-from lakebed.schema.names import Naming, distinct_originals
+from lakebed.schema.names import Naming, distinct_originals, has_finished_names
 from lakebed.schema.types import Column, Schema
 from lakebed.source.column_dictionary import DEFAULT_DECIMALS
 from lakebed.source.deliveries import FileForm, file_form
 from lakebed.source.header import read_header
 from lakebed.source.schema import ManifestLike, incoming_schema, source_columns
 from lakebed.storage import Storage, absolute
+from lakebed.targets.duckdb.file import first_row
 from lakebed.targets.duckdb.schema import evolve, read_schema
 
 
@@ -73,9 +74,9 @@ def _plan(
     names = distinct_originals(column.original for column in listed)
     declared = {name: column.declared_type for name, column in zip(names, listed, strict=True)}
     columns = [SourceColumn(name, declared.get(name)) for name in dict.fromkeys((*names, *header))]
-    finished = all("/" not in column.original for column in columns)
+    originals = [column.original for column in columns]
     identities = Identities.from_schema(current or Schema())
-    identities = assign(identities, (column.original for column in columns), naming, finished_names=finished)
+    identities = assign(identities, originals, naming, finished_names=has_finished_names(originals))
     incoming = incoming_schema(columns, identities, decimals=decimals, current=current)
     evolution = plan_evolution(current, incoming, Policy(rules=RULES))
     final = evolution.final
@@ -110,5 +111,5 @@ def _transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 def _is_in_transaction(connection: duckdb.DuckDBPyConnection) -> bool:
     """Statements of one transaction have one id; outside of one, each has its own."""
-    first, second = (connection.execute("SELECT txid_current()").fetchone() for _ in range(2))
+    first, second = (first_row(connection, "SELECT txid_current()") for _ in range(2))
     return first == second

@@ -5,6 +5,7 @@ import pyarrow.types as pat
 
 from lakebed.errors import UnsupportedType
 from lakebed.schema.types import (
+    ORIGINAL_KEY,
     Binary,
     Boolean,
     Column,
@@ -22,9 +23,6 @@ from lakebed.schema.types import (
     Time,
     Timestamp,
 )
-
-# A field's metadata key that carries the name the column had in its source.
-ORIGINAL_KEY = b"lakebed.original"
 
 _INTEGERS = {
     (8, True): pa.int8(),
@@ -71,7 +69,7 @@ def to_arrow(type_: DataType) -> pa.DataType:
 
 def to_arrow_field(column: Column) -> pa.Field:
     """The Arrow field, with the original name in its metadata."""
-    metadata = None if column.original is None else {ORIGINAL_KEY: column.original.encode()}
+    metadata = None if column.original is None else {ORIGINAL_KEY: column.original}
     # Arrow knows no required column of nothing.
     nullable = column.nullable or isinstance(column.type, Null)
     return pa.field(column.name, to_arrow(column.type), nullable=nullable, metadata=metadata)
@@ -88,7 +86,7 @@ def from_arrow_schema(schema: pa.Schema) -> Schema:
 def from_arrow_field(field: pa.Field, *, within: str = "") -> Column:
     """The column; `within` is the dotted name of the struct that holds the field, for messages."""
     path = f"{within}.{field.name}" if within else field.name
-    original = (field.metadata or {}).get(ORIGINAL_KEY)
+    original = (field.metadata or {}).get(ORIGINAL_KEY.encode())
     return Column(
         field.name,
         from_arrow(field.type, column=path),

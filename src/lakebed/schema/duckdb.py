@@ -108,20 +108,17 @@ def to_duckdb(type_: DataType, *, column: str | None = None) -> str:
 
 def to_duckdb_columns(schema: Schema) -> str:
     """The column list of a CREATE TABLE."""
-    return ", ".join(to_duckdb_column(column) for column in schema)
+    return ", ".join(_column(column) for column in schema)
 
 
-def to_duckdb_column(column: Column) -> str:
+def _column(column: Column) -> str:
     required = "" if column.nullable else " NOT NULL"
     return f"{quote_identifier(column.name)} {to_duckdb(column.type, column=column.name)}{required}"
 
 
 def from_duckdb(text: str, *, column: str | None = None) -> DataType:
     """Our type for what DESCRIBE, `information_schema` or `typeof` print."""
-    cursor = TypeText(text, system="DuckDB", column=column)
-    type_ = _read(cursor)
-    cursor.require_end()
-    return type_
+    return TypeText(text, system="DuckDB", column=column).whole(_read)
 
 
 def _read(cursor: TypeText) -> DataType:
@@ -139,16 +136,11 @@ def _read_one(cursor: TypeText) -> DataType:
         return Timestamp("us", "UTC")
     match word := cursor.word():
         case "DECIMAL" | "NUMERIC":
-            return _read_decimal(cursor)
+            return cursor.decimal(Decimal(18, 3))
         case "STRUCT":
             return _read_struct(cursor)
         case "MAP":
-            cursor.expect("(")
-            key = _read(cursor)
-            cursor.expect(",")
-            value = _read(cursor)
-            cursor.expect(")")
-            return Map(key, value)
+            return cursor.map(_read, "(", ")")
         case "ENUM":
             cursor.expect("(")
             cursor.text()
@@ -157,19 +149,7 @@ def _read_one(cursor: TypeText) -> DataType:
             cursor.expect(")")
             return Text()
         case _:
-            if word not in _BY_WORD:
-                raise cursor.unsupported()
-            return _BY_WORD[word]
-
-
-def _read_decimal(cursor: TypeText) -> Decimal:
-    if not cursor.accept("("):
-        return Decimal(18, 3)
-    precision, scale = cursor.number(), 0
-    if cursor.accept(","):
-        scale = cursor.number()
-    cursor.expect(")")
-    return Decimal(precision, scale)
+            return cursor.known(word, _BY_WORD)
 
 
 def _read_struct(cursor: TypeText) -> Struct:

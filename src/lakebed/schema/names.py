@@ -125,11 +125,6 @@ class UniqueNames:
         self._taken.add(fold(name))
 
 
-def has_finished_names(originals: Iterable[str]) -> bool:
-    """Parquet files and Data Exports deliver the names of tables; a CUR's header has categories: `lineItem/...`."""
-    return all("/" not in original for original in originals)
-
-
 def create_column_mapping(header: Sequence[str], naming: Naming = "spec") -> list[str]:
     """The column names of one header, position by position.
 
@@ -138,6 +133,15 @@ def create_column_mapping(header: Sequence[str], naming: Naming = "spec") -> lis
     """
     names = UniqueNames()
     return [names.give(normalize_column_name(original, naming)) for original in header]
+
+
+def has_finished_names(originals: Iterable[str]) -> bool:
+    """Whether these are the names of tables, as Parquet and Data Exports deliver them; a CUR's header has categories.
+
+    >>> has_finished_names(["lineItem/UnblendedCost", "tag"])
+    False
+    """
+    return all("/" not in original for original in originals)
 
 
 def as_written(original: str, header: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""Our types as Spark writes them, in DDL and in JSON, and back. Text only: PySpark is not imported.
+"""Our types as Spark's DDL writes them, and back from DDL and JSON. Text only: PySpark is not imported.
 
 A type that Spark lacks becomes the narrowest that holds all its values (`uint8` is `smallint`, milliseconds are
 microseconds); one that nothing holds raises UnsupportedType.
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from lakebed.errors import UnsupportedType
 from lakebed.schema.types import (
+    ORIGINAL_KEY,
     Binary,
     Boolean,
     Column,
@@ -28,18 +29,14 @@ from lakebed.schema.types import (
 from lakebed.schema.typetext import TypeText
 from lakebed.schema.widen import FormatRules, storable
 
-# The key in a Spark field's metadata; the same word as in Arrow's.
-ORIGINAL_KEY = "lakebed.original"
-
 RULES = FormatRules(unsigned_integers=False, nanoseconds=False, coarsest_time_unit="us", time_of_day_units=())
 
 _INTEGERS = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}
 # JSON has names of its own for them.
-_JSON_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+_JSON_INTEGERS = {8: "byte", 16: "short", 32: "integer", 64: "long"}
 
 _BY_WORD: dict[str, DataType] = {
-    **{name.upper(): Integer(bits) for bits, name in _INTEGERS.items()},
-    **{_JSON_NAMES[name].upper(): Integer(bits) for bits, name in _INTEGERS.items()},
+    **{name.upper(): Integer(bits) for names in (_INTEGERS, _JSON_INTEGERS) for bits, name in names.items()},
     "BOOLEAN": Boolean(),
     "FLOAT": Float(32),
     "REAL": Float(32),
@@ -92,10 +89,7 @@ def from_spark(text: str, *, column: str | None = None) -> DataType:
 
     They do not quote the names of fields: where a name is not plain, only `schema.json()` can be read back.
     """
-    cursor = TypeText(text, system="Spark", column=column)
-    type_ = _read(cursor)
-    cursor.require_end()
-    return type_
+    return TypeText(text, system="Spark", column=column).whole(_read)
 
 
 def from_spark_ddl(text: str) -> Schema:
@@ -148,7 +142,7 @@ def _scalar(type_: DataType, column: str | None) -> str:
 def _read(cursor: TypeText) -> DataType:
     match word := cursor.word():
         case "DECIMAL" | "DEC" | "NUMERIC":
-            return _read_decimal(cursor)
+            return cursor.decimal(Decimal(10, 0))
         case "VARCHAR" | "CHAR" | "CHARACTER":
             cursor.expect("(")
             cursor.number()
@@ -160,28 +154,11 @@ def _read(cursor: TypeText) -> DataType:
             cursor.expect(">")
             return List(element)
         case "MAP":
-            cursor.expect("<")
-            key = _read(cursor)
-            cursor.expect(",")
-            value = _read(cursor)
-            cursor.expect(">")
-            return Map(key, value)
+            return cursor.map(_read, "<", ">")
         case "STRUCT":
             return _read_struct(cursor)
         case _:
-            if word not in _BY_WORD:
-                raise cursor.unsupported()
-            return _BY_WORD[word]
-
-
-def _read_decimal(cursor: TypeText) -> Decimal:
-    if not cursor.accept("("):
-        return Decimal(10, 0)
-    precision, scale = cursor.number(), 0
-    if cursor.accept(","):
-        scale = cursor.number()
-    cursor.expect(")")
-    return Decimal(precision, scale)
+            return cursor.known(word, _BY_WORD)
 
 
 def _read_struct(cursor: TypeText) -> Struct:

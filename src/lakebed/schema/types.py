@@ -11,6 +11,9 @@ from typing import Literal, TypeAlias
 
 from lakebed.errors import AmbiguousColumnCase
 
+# The key under which field metadata, in Arrow and in Spark, holds a column's original name.
+ORIGINAL_KEY = "lakebed.original"
+
 TimeUnit: TypeAlias = Literal["s", "ms", "us", "ns"]
 
 

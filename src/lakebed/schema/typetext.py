@@ -1,8 +1,10 @@
 """Reads the text of types: the tokens that DuckDB's and Spark's notations share."""
 
 import re
+from collections.abc import Callable, Mapping
 
 from lakebed.errors import UnsupportedType
+from lakebed.schema.types import DataType, Decimal, Map
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -85,12 +87,40 @@ class TypeText:
             raise self.unsupported()
         return re.sub(r"\\(.)|''", lambda found: found[1] or "'", value, flags=re.DOTALL)
 
-    def at_end(self) -> bool:
-        return self._next == len(self._tokens)
+    def known(self, word: str, types: Mapping[str, DataType]) -> DataType:
+        """The type that this word alone means."""
+        if word not in types:
+            raise self.unsupported()
+        return types[word]
 
-    def require_end(self) -> None:
+    def decimal(self, default: Decimal) -> Decimal:
+        """Precision and scale in parentheses; the default where there are none."""
+        if not self.accept("("):
+            return default
+        precision, scale = self.number(), 0
+        if self.accept(","):
+            scale = self.number()
+        self.expect(")")
+        return Decimal(precision, scale)
+
+    def map(self, read: "Callable[[TypeText], DataType]", opening: str, closing: str) -> Map:
+        """Key and value between two signs."""
+        self.expect(opening)
+        key = read(self)
+        self.expect(",")
+        value = read(self)
+        self.expect(closing)
+        return Map(key, value)
+
+    def whole(self, read: "Callable[[TypeText], DataType]") -> DataType:
+        """The one type that the whole text is."""
+        type_ = read(self)
         if not self.at_end():
             raise self.unsupported()
+        return type_
+
+    def at_end(self) -> bool:
+        return self._next == len(self._tokens)
 
     def _take(self) -> tuple[str, str]:
         if self.at_end():

@@ -76,10 +76,8 @@ class Scratch:
 
     def arrow(self, query: str) -> pa.Table:
         """The rows of a query as an Arrow table."""
-        result = self.connection.execute(query)
-        # Newer releases renamed it and warn about the old name, which is the only one that older ones have.
-        fetch = getattr(result, "to_arrow_table", None) or result.fetch_arrow_table
-        return fetch()
+        # A relation, not a result: of a result DuckDB 2 copies the rows once more, and older ones call this otherwise.
+        return self.connection.sql(query).to_arrow_table()
 
     def number(self, query: str) -> int:
         """The one number that a query returns."""

@@ -32,10 +32,11 @@ def detect_version(connection: Connection) -> Version:
     try:
         result = connection.execute("SELECT * FROM pragma_version()")
         names = [column[0] for column in result.description or ()]
-        row = result.fetchone()
-        if row is None:
+        # All of it: a result that is not fetched to its end keeps DuckDB 2 from other work.
+        rows = result.fetchall()
+        if not rows:
             raise ValueError("pragma_version() returned no row")
-        version = parse_version(str(row[names.index("library_version")]))
+        version = parse_version(str(rows[0][names.index("library_version")]))
     except (duckdb.Error, ValueError) as error:
         log.warning("Could not determine DuckDB version: %s", error)
         return UNKNOWN

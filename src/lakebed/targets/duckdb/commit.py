@@ -10,7 +10,7 @@ from lakebed.model import Slice, Staging, WrittenFile
 from lakebed.schema.duckdb import quote_identifier, quote_literal
 from lakebed.schema.types import Schema
 from lakebed.storage import Storage, is_local, join, local_path
-from lakebed.targets.duckdb.file import Connection
+from lakebed.targets.duckdb.file import Connection, first_row
 from lakebed.targets.duckdb.slices import where
 
 
@@ -34,7 +34,7 @@ def insert_staged(
     columns = ", ".join(map(quote_identifier, staging.schema.names))
     into = f"INSERT INTO {quote_identifier(table)} BY NAME SELECT {columns} FROM"
     if is_local(staging.folder):
-        done = connection.execute(f"{into} {staged_rows(staging, files)}").fetchone()
+        done = first_row(connection, f"{into} {staged_rows(staging, files)}")
     else:
         # DuckDB needs an extension for object stores, PyArrow does not.
         settings = storage.settings.resolved()
@@ -43,7 +43,7 @@ def insert_staged(
             [path for _, path in opened], schema=staging.schema, format="parquet", filesystem=opened[0][0]
         )
         connection.register("lakebed_staged", staged)
-        done = connection.execute(f"{into} lakebed_staged").fetchone()
+        done = first_row(connection, f"{into} lakebed_staged")
         connection.unregister("lakebed_staged")
     if done is None or done[0] != (expected := sum(file.rows for file in files)):
         raise TargetError(f"{table}: {done and done[0]} rows arrived, their writer said {expected}")

@@ -1,10 +1,10 @@
 """Opens a DuckDB file for one reading or one transaction, and says plainly who holds it when that is not possible."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import duckdb
 
@@ -47,7 +47,7 @@ class DuckDBFile:
             connection = self._connect(read_only=False)
             try:
                 connection.execute("SET TimeZone = 'UTC'")
-                ordered = connection.execute("SELECT current_setting('preserve_insertion_order')").fetchone()
+                ordered = first_row(connection, "SELECT current_setting('preserve_insertion_order')")
                 # Rows need no order here, and without one DuckDB inserts in parallel and in less memory.
                 connection.execute("SET preserve_insertion_order = false")
                 try:
@@ -102,6 +102,12 @@ class DuckDBFile:
             ) from error
         except duckdb.Error as error:
             raise TargetError(f"{self.path}: {first_line(error)}") from error
+
+
+def first_row(connection: Connection, statement: str, values: Sequence[object] = ()) -> tuple[Any, ...] | None:
+    """The first row of a short answer, or None. All is fetched: until then DuckDB 2 refuses other work."""
+    rows: list[tuple[Any, ...]] = connection.execute(statement, list(values)).fetchall()
+    return rows[0] if rows else None
 
 
 def _roll_back(connection: Connection) -> None:

@@ -13,7 +13,7 @@ from lakebed.schema.duckdb import to_duckdb
 from lakebed.schema.types import Schema
 from lakebed.targets.base import RowMerge, RowsMerged
 from lakebed.targets.duckdb.commit import staged_rows
-from lakebed.targets.duckdb.file import Connection
+from lakebed.targets.duckdb.file import Connection, first_row
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ MERGE_SINCE = (1, 4, 0)
 def null_keys(connection: Connection, table: str, keys: Sequence[str]) -> dict[str, int]:
     """How often each key column of the table is NULL, for those where it is."""
     counts = ", ".join(f"count(*) - count({q(key)})" for key in keys)
-    row = connection.execute(f"SELECT {counts} FROM {q(table)}").fetchone() or ()
+    row = first_row(connection, f"SELECT {counts} FROM {q(table)}") or ()
     return {key: int(count) for key, count in zip(keys, row, strict=True) if count}
 
 
@@ -38,7 +38,7 @@ def merge_rows(connection: Connection, table: str, staging: Staging, merge: RowM
     connection.execute(f"CREATE TEMP TABLE {source} AS SELECT {', '.join(columns)} FROM {staged}")
     try:
         actions = _apply(connection, table, source, merge, [*merge.delivered, *emptied])
-        counted = connection.execute(f"SELECT count(*) FROM {q(table)}").fetchone()
+        counted = first_row(connection, f"SELECT count(*) FROM {q(table)}")
     finally:
         connection.execute(f"DROP TABLE {source}")
     counts = MergeCounts(actions["INSERT"], actions["UPDATE"], actions["DELETE"])
@@ -122,7 +122,7 @@ def _set(merge: RowMerge, columns: Sequence[str]) -> str:
 
 
 def _count(connection: Connection, statement: str) -> int:
-    row = connection.execute(statement).fetchone()
+    row = first_row(connection, statement)
     return int(row[0]) if row else 0
 
 

@@ -9,7 +9,7 @@ from lakebed.errors import TargetError
 from lakebed.schema.duckdb import from_duckdb, quote_identifier, quote_literal, to_duckdb, to_duckdb_columns
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Column, Schema
-from lakebed.targets.duckdb.file import Connection
+from lakebed.targets.duckdb.file import Connection, first_row
 
 
 def read_schema(connection: Connection, table: str) -> Schema | None:
@@ -22,7 +22,7 @@ def read_schema(connection: Connection, table: str) -> Schema | None:
     ).fetchall()
     if not rows:
         return None
-    if connection.execute("SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower(?)", [table]).fetchone():
+    if first_row(connection, "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower(?)", [table]):
         raise TargetError(f"{table} is a view", remedy="Name a table, or a table that does not exist yet.")
     originals = dict(
         connection.execute(

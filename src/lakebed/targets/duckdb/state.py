@@ -8,7 +8,7 @@ from dataclasses import replace
 from lakebed.schema.duckdb import quote_identifier
 from lakebed.schema.types import Schema
 from lakebed.targets.base import TableState
-from lakebed.targets.duckdb.file import Connection
+from lakebed.targets.duckdb.file import Connection, first_row
 from lakebed.targets.duckdb.schema import read_schema
 
 # What Lakebed keeps about its commits lies in a schema of its own, beside the user's tables.
@@ -21,7 +21,7 @@ def table_state(connection: Connection, table: str) -> TableState:
     schema = read_schema(connection, table)
     if schema is None:
         return ABSENT
-    counted = connection.execute(f"SELECT count(*) FROM {quote_identifier(table)}").fetchone()
+    counted = first_row(connection, f"SELECT count(*) FROM {quote_identifier(table)}")
     count = int(counted[0]) if counted else 0
     facts = hashlib.sha256(repr(schema).encode()).hexdigest()[:16]
     # Our own commits have ids; a stranger's change shows in the schema or, nearly always, in the number of rows.
@@ -45,13 +45,16 @@ def record_commit(connection: Connection, table: str, id_: str, properties: Mapp
 
 
 def _last_commit(connection: Connection, table: str) -> str:
-    known = connection.execute(
+    known = first_row(
+        connection,
         "SELECT 1 FROM information_schema.tables WHERE table_catalog = current_database()"
-        " AND table_schema = 'lakebed' AND table_name = 'commits'"
-    ).fetchone()
+        " AND table_schema = 'lakebed' AND table_name = 'commits'",
+    )
     if known is None:
         return ""
-    last = connection.execute(
-        f"SELECT id FROM {COMMITS} WHERE lower(table_name) = lower(?) ORDER BY number DESC LIMIT 1", [table]
-    ).fetchone()
+    last = first_row(
+        connection,
+        f"SELECT id FROM {COMMITS} WHERE lower(table_name) = lower(?) ORDER BY number DESC LIMIT 1",
+        [table],
+    )
     return str(last[0]) if last else ""

@@ -60,7 +60,7 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CommitRecord:
     """The commit record."""
 
     id: str
@@ -73,7 +73,7 @@ class Record:
         return json.dumps({"format": FORMAT, **asdict(self)}).encode()
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, uri: str) -> "Record":
+    def from_bytes(cls, data: bytes, *, uri: str) -> "CommitRecord":
         try:
             given = json.loads(data)
             if given["format"] != FORMAT:
@@ -189,7 +189,7 @@ class Journal:
             verify()
             self._checkpoint("verified")
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            record = Record(id_, "pending", synced, tuple(deletes), now)
+            record = CommitRecord(id_, "pending", synced, tuple(deletes), now)
             lock.confirm()
             etag = self._write(record, etag)
             self._checkpoint("recorded")
@@ -205,15 +205,15 @@ class Journal:
                 remedy=f"Use a folder inside it: {dataset}/table.",
             )
 
-    def _read(self) -> tuple[Record | None, str | None]:
+    def _read(self) -> tuple[CommitRecord | None, str | None]:
         try:
             # ETag first: if the record changes in between, the put that relies on the ETag fails.
             etag = self._storage.head(self._record).etag
-            return Record.from_bytes(self._storage.read(self._record), uri=self._record), etag
+            return CommitRecord.from_bytes(self._storage.read(self._record), uri=self._record), etag
         except NotFound:
             return None, None
 
-    def _write(self, record: Record, etag: str | None) -> str | None:
+    def _write(self, record: CommitRecord, etag: str | None) -> str | None:
         try:
             return self._storage.put(self._record, record.to_bytes(), create_only=etag is None, if_match=etag).etag
         except (AlreadyExists, Changed):
@@ -245,7 +245,7 @@ class Journal:
             )
         return Put(put.staged, put.final, size, checksum)
 
-    def _roll_forward(self, record: Record, etag: str | None, *, after_crash: bool) -> str | None:
+    def _roll_forward(self, record: CommitRecord, etag: str | None, *, after_crash: bool) -> str | None:
         folder = self.staging(record.id)
         waiting = list(record.puts)
         if after_crash:
@@ -260,7 +260,7 @@ class Journal:
             # Only the record's end must wait for the disk: until then everything above would be done again.
             self._sync_dataset([put.final for put in record.puts] + [delete.path for delete in record.deletes])
         # From here on the record has nothing left to do; what stays of it tells one commit from the next.
-        etag = self._write(Record(record.id, "applied", committed_at=record.committed_at), etag)
+        etag = self._write(CommitRecord(record.id, "applied", committed_at=record.committed_at), etag)
         self._checkpoint("retired")
         if after_crash:
             self._area.remove(record.id)
@@ -286,7 +286,7 @@ class Journal:
             )
         return True
 
-    def _hold(self, record: Record) -> None:
+    def _hold(self, record: CommitRecord) -> None:
         """Links the files that go into the staging, so that freeing their blocks takes no time between the renames.
 
         A large file takes ten milliseconds to free and a rename a tenth of one: that is how long plain readers can meet

@@ -7,11 +7,11 @@ import os
 import secrets
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol
 
+from lakebed import retry as retries
 from lakebed.errors import AlreadyExists, Changed, NotFound, StorageError, TargetLocked
 from lakebed.retry import retry, waiting
 from lakebed.storage import Storage, is_local, local_path
@@ -22,7 +22,7 @@ LEASE_SECONDS = 30.0
 LONGEST_REMOTE_PAUSE_SECONDS = 0.5
 
 
-class Held(Protocol):
+class HeldLock(Protocol):
     """A lock while it is held."""
 
     def confirm(self) -> None:
@@ -38,7 +38,7 @@ class _ByProcess:
 
 
 @contextlib.contextmanager
-def exclusive(uri: str, storage: Storage, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[Held]:
+def exclusive(uri: str, storage: Storage, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[HeldLock]:
     """Holds the lock at this address for the block, or raises TargetLocked after waiting."""
     if is_local(uri):
         with _flock(uri, wait_seconds):
@@ -91,7 +91,7 @@ class _Lease:
         self._wait_seconds = wait_seconds
         self._etag: str | None = None
         # What another's lease was when it last changed, and when that was.
-        self._watched: tuple[str | None, float] = (None, time.monotonic())
+        self._watched: tuple[str | None, float] = (None, retries.CLOCK.now())
         self._guard = threading.Lock()
         self._released = threading.Event()
         self._renewal = threading.Thread(target=self._renew, name="lakebed-lease", daemon=True)
@@ -114,8 +114,8 @@ class _Lease:
             seen = self._storage.head(self._uri).etag
             watched, since = self._watched
             if seen != watched:
-                self._watched = (seen, time.monotonic())
-            elif time.monotonic() - since >= LEASE_SECONDS:
+                self._watched = (seen, retries.CLOCK.now())
+            elif retries.CLOCK.now() - since >= LEASE_SECONDS:
                 return self._storage.put(self._uri, self._content(), if_match=seen).etag
         except (Changed, NotFound) as moved:
             raise _Taken from moved
