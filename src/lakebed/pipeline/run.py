@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
+from lakebed.engines.registry import require_engine
 from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, TargetError
 from lakebed.model import Delivery
 from lakebed.pipeline.commit import commit_delivery
@@ -56,6 +57,8 @@ def run(
     (80000, ())
     """
     started = time.monotonic()
+    # Before anything is discovered or copied in vain.
+    require_engine("spark", "a load")
     workspace = open_workspace(workdir, settings)
     place, watch = os.fspath(source), observer or Observer()
     found = discover_to_load(workspace, place, DiscoverFilters(report, payer, period, since), watch)
