@@ -57,15 +57,15 @@ PUBLIC: dict[str, str] = {
     # what they take
     "Column": "lakebed.schema.types",
     "Delivery": "lakebed.model",
-    "EngineName": "lakebed.engines.registry",
+    "EngineName": "lakebed.engines.protocols.engine",
     "MergeInput": "lakebed.engines.protocols.merge",
     "MergeStrategy": "lakebed.merge_core.spec",
     "Missing": "lakebed.merge_core.spec",
     "Observer": "lakebed.pipeline.progress",
     "RunSettings": "lakebed.pipeline.settings",
-    "SampleFormat": "lakebed.samples.files",
+    "SampleFormat": "lakebed.samples.kinds",
     "SampleKind": "lakebed.samples.kinds",
-    "SampleLayout": "lakebed.samples.make",
+    "SampleLayout": "lakebed.samples.kinds",
     "Schema": "lakebed.schema.types",
     "SchemaLike": "lakebed.table.evolve",
     "Script": "lakebed.lineage",
@@ -79,8 +79,8 @@ PUBLIC: dict[str, str] = {
 __all__ = ["__version__", *sorted(PUBLIC)]
 
 if TYPE_CHECKING:
+    from lakebed.engines.protocols.engine import EngineName as EngineName
     from lakebed.engines.protocols.merge import MergeInput as MergeInput
-    from lakebed.engines.registry import EngineName as EngineName
     from lakebed.errors import DatasetMergeError as DatasetMergeError
     from lakebed.errors import LakebedError as LakebedError
     from lakebed.health import Check as Check
@@ -116,9 +116,9 @@ if TYPE_CHECKING:
     from lakebed.samples import DeliveryTruth as DeliveryTruth
     from lakebed.samples import SampleTruth as SampleTruth
     from lakebed.samples import sample as sample
-    from lakebed.samples.files import SampleFormat as SampleFormat
+    from lakebed.samples.kinds import SampleFormat as SampleFormat
     from lakebed.samples.kinds import SampleKind as SampleKind
-    from lakebed.samples.make import SampleLayout as SampleLayout
+    from lakebed.samples.kinds import SampleLayout as SampleLayout
     from lakebed.schema.evolve import EvolutionPlan as EvolutionPlan
     from lakebed.schema.types import Column as Column
     from lakebed.schema.types import Schema as Schema

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -21,6 +21,7 @@ from lakebed.storage import is_local
 
 FILE_NAME = "lakebed.toml"
 ENVIRONMENT_PREFIX = "LAKEBED_"
+OnConflict: TypeAlias = Literal["refuse", "variant"]
 # The Iceberg catalog that an address without one means.
 DEFAULT_CATALOG = "lakebed"
 
@@ -124,7 +125,7 @@ class Settings(_Section):
         description="What happens to a value that does not parse: refuse fails the delivery with file, line "
         "and column; quarantine sets its row aside and counts it.",
     )
-    on_conflict: Literal["refuse", "variant"] = Field(
+    on_conflict: OnConflict = Field(
         default="refuse",
         description="What happens to a column whose new type does not fit the table's: refuse fails the delivery; "
         "variant keeps the new values in a column of their own beside it.",

@@ -2,6 +2,7 @@
 
     LakebedError
     ├── ConfigError (ValueError)          a setting, a flag, a target's address
+    ├── ExtraMissing                      packages that an extra of ours brings are not installed
     ├── StorageError                      a file or an object store
     │   ├── NotFound (FileNotFoundError)
     │   ├── AlreadyExists                 a create-only put met an object
@@ -86,6 +87,19 @@ def _restore(kind: type[LakebedError], args: tuple[object, ...], facts: dict[str
 
 class ConfigError(LakebedError, ValueError):
     """A setting, a flag or an address that cannot be right."""
+
+
+class ExtraMissing(LakebedError):
+    """Packages that an extra of ours brings are not installed: a plain `pip install lakebed` has none of them."""
+
+    def __init__(self, *, what: str, modules: Sequence[str], extras: Sequence[str]) -> None:
+        are = "which is" if len(modules) == 1 else "which are"
+        super().__init__(
+            f"{what} needs {' and '.join(modules)}, {are} not installed",
+            remedy=f"pip install 'lakebed[{','.join(extras)}]'",
+        )
+        self.modules = tuple(modules)
+        self.extras = tuple(extras)
 
 
 class StorageError(LakebedError):

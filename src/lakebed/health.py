@@ -7,13 +7,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Literal, TypeAlias
 
 from lakebed.config import Settings, load_settings, unknown_environment
-from lakebed.errors import LakebedError
+from lakebed.engines.registry import engine_facts, require_engine
+from lakebed.errors import ExtraMissing, LakebedError
 from lakebed.state.ledger import Ledger
 from lakebed.storage import Storage, is_local
+from lakebed.targets.registry import require_target
 
 CheckState: TypeAlias = Literal["ok", "warning", "failed"]
 _EXTENSIONS = ("httpfs", "avro", "iceberg", "aws")
@@ -21,7 +22,7 @@ _EXTENSIONS = ("httpfs", "avro", "iceberg", "aws")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. `failed` is needed for a load; `warning` is needed for something optional."""
+    """One thing that was looked at. `failed` must be put right; `warning` matters to those who want what it names."""
 
     name: str
     state: CheckState
@@ -31,7 +32,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Health:
-    """Every check in the order in which it was made; `ok` where nothing that a load needs is wrong."""
+    """Every check in the order in which it was made; `ok` where nothing failed."""
 
     checks: tuple[Check, ...]
 
@@ -71,6 +72,7 @@ def doctor(
 
 def catalog_conf(workdir: str | os.PathLike[str] | None = None) -> dict[str, str]:
     """The settings with which a user's own Spark opens our Iceberg tables: `lakebed doctor --spark-conf`."""
+    require_target("iceberg", "the catalog of our Iceberg tables")
     from lakebed.targets.iceberg.catalog import CatalogSettings
     from lakebed.targets.iceberg.spark_conf import spark_conf
 
@@ -81,13 +83,14 @@ def catalog_conf(workdir: str | os.PathLike[str] | None = None) -> dict[str, str
 
 
 def _examine(settings: Settings, *, quick: bool, places: Sequence[str]) -> Iterator[Check]:
-    yield _checked("Java", _java, needed=True)
+    spark = engine_facts("spark").extra
+    yield _checked("Java", _java, needed=spark is None or not spark.missing)
     yield _checked("Spark", _spark_installed if quick else (lambda: _spark(settings)), needed=True)
     yield _checked("work directory", lambda: _workdir(settings), needed=True)
     yield _checked("ledger", lambda: _ledger(settings), needed=True)
     yield _checked("DuckDB", _duckdb, needed=True)
     yield _checked("DuckDB extensions", _extensions, needed=False)
-    yield _checked("Iceberg", lambda: _package("pyiceberg", extra="iceberg"), needed=False)
+    yield _checked("Iceberg", _iceberg, needed=False)
     if settings.storage.endpoint_url:
         yield _checked("S3 endpoint", lambda: _endpoint(settings), needed=True)
     if settings.staging.location and not is_local(settings.staging.location):
@@ -102,6 +105,9 @@ def _examine(settings: Settings, *, quick: bool, places: Sequence[str]) -> Itera
 def _checked(name: str, look: Callable[[], str], *, needed: bool) -> Check:
     try:
         return Check(name, "ok", look())
+    except ExtraMissing as absent:
+        # Whoever installed without it may do without it.
+        return Check(name, "warning", absent.message, absent.remedy)
     except LakebedError as problem:
         return Check(name, "failed" if needed else "warning", problem.message, problem.remedy)
     except OSError as problem:
@@ -116,10 +122,14 @@ def _java() -> str:
 
 
 def _spark_installed() -> str:
-    return f"pyspark {version('pyspark')}, not started"
+    require_engine("spark", "a load with `lakebed run`")
+    from lakebed.engines.spark.probe import driver_version
+
+    return f"pyspark {driver_version()}, not started"
 
 
 def _spark(settings: Settings) -> str:
+    require_engine("spark", "a load with `lakebed run`")
     from lakebed.engines.spark.probe import probe_worker
     from lakebed.engines.spark.session import open_session
 
@@ -174,11 +184,11 @@ def _extensions() -> str:
     return f"{', '.join(_EXTENSIONS)} load without a network"
 
 
-def _package(name: str, *, extra: str) -> str:
-    try:
-        return f"{name} {version(name)}"
-    except PackageNotFoundError as missing:
-        raise LakebedError(f"{name} is not installed", remedy=f'pip install "lakebed[{extra}]"') from missing
+def _iceberg() -> str:
+    require_target("iceberg", "the target iceberg:")
+    import pyiceberg
+
+    return f"pyiceberg {pyiceberg.__version__}"
 
 
 def _endpoint(settings: Settings) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # The four columns that every loaded table has besides those of the source. Reserved.
 PAYER = "lakebed_payer"
@@ -216,5 +217,5 @@ class Staging:
 
     id: str
     folder: str
-    schema: pa.Schema
+    schema: "pa.Schema"
     partition_by: tuple[str, ...] = ()

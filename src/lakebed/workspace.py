@@ -3,12 +3,16 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lakebed.config import Settings, load_settings
-from lakebed.state.ledger import Ledger
 from lakebed.storage import Storage
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Target
+
+if TYPE_CHECKING:
+    from lakebed.state.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -35,14 +39,25 @@ class Workspace:
             read_only=read_only,
         )
 
+    @property
+    def is_new(self) -> bool:
+        """There is no ledger yet. One on a server is known only to that server."""
+        place = self.settings.ledger_place
+        return isinstance(place, Path) and not place.exists()
+
     @contextmanager
-    def ledger(self) -> Iterator[Ledger]:
+    def ledger(self) -> Iterator["Ledger"]:
         """The ledger, made where there is none."""
+        # The database's packages take longer to import than a command without a ledger takes altogether.
+        from lakebed.state.ledger import Ledger
+
         with Ledger.open(self.settings.ledger_place) as ledger:
             yield ledger
 
     @contextmanager
-    def ledger_for_reading(self) -> Iterator[Ledger]:
+    def ledger_for_reading(self) -> Iterator["Ledger"]:
         """The ledger for looking only: nothing is created or changed."""
+        from lakebed.state.ledger import Ledger
+
         with Ledger.read(self.settings.ledger_place) as ledger:
             yield ledger

@@ -1,54 +1,109 @@
 """The command line: one file per command, each of which parses, calls and renders.
 
-A command's module is imported when that command is run, so that `lakebed doctor` does not pay for Spark.
+A command's module is imported when that command is run, and only then what it works with: `--version`, the list of
+commands and any command's help wait for no engine.
 """
 
+import difflib
+import shutil
 import sys
+import textwrap
 from importlib import import_module
-
-import typer
+from typing import TYPE_CHECKING, NoReturn
 
 from lakebed import __version__
 
-# command -> the module that holds a function of the same name; the order is the order of `lakebed --help`
+if TYPE_CHECKING:
+    import typer
+
+SUMMARY = "Loads data whose columns keep changing into a lake that never loses one."
+# A command is the function of its name in the module of its name; this is what the list of commands says of it, the
+# first line of that function's docstring. The order is the order of the list.
 COMMANDS: dict[str, str] = {
-    "demo": "lakebed.cli.demo",
-    "sample": "lakebed.cli.sample",
-    "run": "lakebed.cli.run",
-    "plan": "lakebed.cli.plan",
-    "discover": "lakebed.cli.discover",
-    "stage": "lakebed.cli.stage",
-    "load": "lakebed.cli.load",
-    "status": "lakebed.cli.status",
-    "reconcile": "lakebed.cli.reconcile",
-    "lineage": "lakebed.cli.lineage",
-    "merge": "lakebed.cli.merge",
-    "evolve": "lakebed.cli.evolve",
-    "history": "lakebed.cli.history",
-    "rollback": "lakebed.cli.rollback",
-    "sweep": "lakebed.cli.sweep",
-    "doctor": "lakebed.cli.doctor",
+    "demo": "Take the tour: sample deliveries, loaded, restated, reconciled and queried.",
+    "sample": "Make believable billing deliveries: drifting columns, colliding tags, a restated month, "
+    "and the truth of them.",
+    "run": "Load every delivery that is not loaded yet, and reconcile each with its source files.",
+    "plan": "Print what would be loaded, replaced, added and widened. Touches nothing, the ledger included.",
+    "discover": "List the deliveries of a source: the one that counts for each month, and those it supersedes.",
+    "stage": "Copy the files of every delivery that counts, in parallel and with checksums. "
+    "What is there already stays.",
+    "load": "Load the deliveries that the ledger knows from `discover` and `stage` and that are not loaded yet.",
+    "status": "Show deliveries and loads with their states, and the errors of those that failed.",
+    "reconcile": "Add up the table again and compare rows and sums with what each load found in its source files.",
+    "lineage": "Trace columns through SQL: sources, roles, implied schema, and what is not known.",
+    "merge": "Merge new rows into a table: with the same meaning on every engine, whole or not at all.",
+    "evolve": "Adds and widens columns of a table; never drops or narrows one.",
+    "history": "Which delivery added or widened which column, and a table's snapshots.",
+    "rollback": "Makes an earlier snapshot of an Iceberg table the current one; its schema stays as wide as it is.",
+    "sweep": "Removes files that crashed runs left; with --expire-days old snapshots of an Iceberg table too.",
+    "doctor": "Check Java, Spark, the work directory, DuckDB, Iceberg and storage, and say how to put right what is "
+    "wrong.",
 }
+_OPTIONS = {"--version": "Print the version and stop.", "--help": "Show this message and exit."}
+_WIDEST = 110
 
 
-def build(arguments: list[str]) -> typer.Typer:
-    """The application with the one command that these arguments name, or with all of them where help needs them."""
-    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-    app.callback(invoke_without_command=True)(_root)
+def build(arguments: list[str]) -> "typer.Typer":
+    """The application with the one command that these arguments name, or with all of them."""
+    import typer
+
+    # Plain text, not boxes: it says what brackets say, `duckdb:FILE[#TABLE]`, and is there at once.
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    # Without it an application of one command would not expect that command's name.
+    app.callback()(_root)
     asked = arguments[0] if arguments else ""
     for name in [asked] if asked in COMMANDS else COMMANDS:
-        app.command(name)(getattr(import_module(COMMANDS[name]), name))
+        app.command(name)(getattr(import_module(f"lakebed.cli.{name}"), name))
     return app
 
 
-def _root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
-    """Loads data whose columns keep changing into a lake that never loses one."""
-    if version:
-        typer.echo(f"lakebed {__version__}")
-        raise typer.Exit
+def _root() -> None:
+    pass
 
 
 def main() -> None:
     """The `lakebed` command."""
     arguments = sys.argv[1:]
-    build(arguments)(prog_name="lakebed", args=arguments)
+    first = arguments[0] if arguments else None
+    if first in COMMANDS:
+        build(arguments)(prog_name="lakebed", args=arguments)
+    elif first == "--version":
+        sys.stdout.write(f"lakebed {__version__}\n")
+    elif first == "--help":
+        sys.stdout.write(root_help())
+    elif first is None:
+        sys.stderr.write(root_help())
+        sys.exit(2)
+    else:
+        _refuse(first)
+
+
+def root_help() -> str:
+    """What `lakebed --help` prints."""
+    width = min(shutil.get_terminal_size().columns, _WIDEST)
+    return (
+        f"Usage: lakebed [OPTIONS] COMMAND [ARGS]...\n\n  {SUMMARY}\n\n"
+        f"Options:\n{_listed(_OPTIONS, width)}\n"
+        f"Commands:\n{_listed(COMMANDS, width)}\n"
+        "`lakebed COMMAND --help` says what a command takes.\n"
+    )
+
+
+def _listed(texts: dict[str, str], width: int) -> str:
+    """Names in one column, their texts in another."""
+    longest = max(map(len, COMMANDS))
+    lines = []
+    for name, text in texts.items():
+        indent = " " * (longest + 4)
+        told = textwrap.fill(text, max(width, longest + 24), initial_indent=indent, subsequent_indent=indent)
+        lines.append(f"  {name:{longest}}  {told.lstrip()}\n")
+    return "".join(lines)
+
+
+def _refuse(first: str) -> NoReturn:
+    what = "option" if first.startswith("-") else "command"
+    near = difflib.get_close_matches(first, [*_OPTIONS, *COMMANDS], n=1)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    sys.stderr.write(f"Error: there is no {what} {first!r}.{meant}\nTry 'lakebed --help'.\n")
+    sys.exit(2)

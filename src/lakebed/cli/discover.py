@@ -2,11 +2,10 @@
 
 from rich.table import Table as RichTable
 
+import lakebed
 from lakebed.cli import options
 from lakebed.cli.frame import Json, Workdir, escape, print_table, reporting, show, warn
 from lakebed.model import Delivery
-from lakebed.pipeline.discover import discover as discover_source
-from lakebed.source.discover import DiscoverReport
 
 
 def discover(
@@ -20,13 +19,13 @@ def discover(
 ) -> None:
     """List the deliveries of a source: the one that counts for each month, and those it supersedes."""
     with reporting(as_json=as_json):
-        found = discover_source(source, report=report, payer=payer, period=period, since=since, workdir=workdir)
+        found = lakebed.discover(source, report=report, payer=payer, period=period, since=since, workdir=workdir)
     for message in found.all_warnings:
         warn(message)
     show(found, as_json=as_json, render=lambda: _render(found))
 
 
-def _render(found: DiscoverReport) -> None:
+def _render(found: "lakebed.DiscoverReport") -> None:
     lines = RichTable(box=None, pad_edge=False)
     for heading in ("report", "payer", "period", "delivery", "kind"):
         lines.add_column(heading)

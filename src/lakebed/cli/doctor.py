@@ -8,7 +8,6 @@ from rich.markup import escape
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, print_json, reporting
-from lakebed.health import catalog_conf
 
 _SIGNS = {"ok": "[green]ok[/]     ", "warning": "[yellow]warning[/]", "failed": "[red]failed[/] "}
 
@@ -30,6 +29,8 @@ def doctor(
     """Check Java, Spark, the work directory, DuckDB, Iceberg and storage, and say how to put right what is wrong."""
     with reporting(as_json=as_json):
         if spark_conf:
+            from lakebed.health import catalog_conf
+
             _print_conf(catalog_conf(workdir), as_json=as_json)
             return
         health = lakebed.doctor(
@@ -53,7 +54,7 @@ def _print_conf(conf: Mapping[str, str], *, as_json: bool) -> None:
         OUT.print("\n".join(f"{key} {value}" for key, value in conf.items()), markup=False)
 
 
-def _render(check: lakebed.Check) -> None:
+def _render(check: "lakebed.Check") -> None:
     OUT.print(f"{_SIGNS[check.state]} {check.name}: {escape(check.found)}")
     if check.fix is not None:
         OUT.print(f"        {escape(check.fix)}")

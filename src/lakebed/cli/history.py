@@ -25,14 +25,14 @@ def history(
         show(found, as_json=as_json, render=lambda: _draw(found))
 
 
-def _draw(found: lakebed.History) -> None:
+def _draw(found: "lakebed.History") -> None:
     lines = [*_columns(found.changes), *_snapshots(found.snapshots)]
     OUT.print(
         "\n".join(lines) if lines else f"{found.table} has no history yet: nothing was loaded or evolved.", markup=False
     )
 
 
-def _columns(changes: Sequence[lakebed.SchemaChangeRecord]) -> Iterator[str]:
+def _columns(changes: Sequence["lakebed.SchemaChangeRecord"]) -> Iterator[str]:
     """One line for each change; the columns that a table was created with are one together."""
     if changes:
         yield "columns"

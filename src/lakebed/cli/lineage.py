@@ -2,18 +2,19 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import lakebed
 from lakebed.cli.frame import ERR, Json, Workdir, print_json, reporting
 from lakebed.errors import ConfigError, NotFound
-from lakebed.lineage import AnalyzeResult, Script, analyze
-from lakebed.lineage.export import ALL_FORMATS, export
-from lakebed.lineage.export.script_texts import ScriptTexts
-from lakebed.lineage.graph import LineageGraph
-from lakebed.lineage.imports import load_schema
-from lakebed.lineage.templates import dbt_scripts, looks_like_template, render
+
+if TYPE_CHECKING:
+    from lakebed.lineage.export.script_texts import ScriptTexts
+
+# Those of `lakebed.lineage.export`, which is imported when there is something to analyse: the parser takes a while.
+FORMATS = ("text", "json", "mermaid", "html", "csv", "openlineage", "duckdb")
 
 
 def lineage(
@@ -34,7 +35,7 @@ def lineage(
     merge_columns: Annotated[
         bool, typer.Option("--merge-columns", help="Add columns that only the script declares to imported tables.")
     ] = False,
-    format: Annotated[str, typer.Option(help=f"One of {', '.join(ALL_FORMATS)}.")] = "text",
+    format: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")] = "text",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
     var: Annotated[list[str] | None, typer.Option(help="A variable for Jinja templates: name=value.")] = None,
     dbt_manifest: Annotated[
@@ -49,16 +50,21 @@ def lineage(
     as_json: Json = False,
 ) -> None:
     """Trace columns through SQL: sources, roles, implied schema, and what is not known."""
+    from lakebed.lineage.export import export
+    from lakebed.lineage.export.script_texts import ScriptTexts
+    from lakebed.lineage.imports import load_schema
+    from lakebed.lineage.templates import dbt_scripts
+
     with reporting(as_json=as_json):
-        if format not in ALL_FORMATS:
-            raise ConfigError(f"the format {format!r} is not known", remedy=f"Choose one of {', '.join(ALL_FORMATS)}.")
+        if format not in FORMATS:
+            raise ConfigError(f"the format {format!r} is not known", remedy=f"Choose one of {', '.join(FORMATS)}.")
         variables = _variables(var or [])
         scripts = list(dbt_scripts(dbt_manifest)) if dbt_manifest else []
         scripts += [_read(file, variables) for file in files or []]
         if not scripts:
             raise ConfigError("there is nothing to analyse", remedy="Give SQL files, `-` for stdin, or --dbt-manifest.")
         imported = load_schema(schema, dialect=dialect, workdir=workdir) if schema else None
-        result = analyze(
+        result = lakebed.analyze(
             scripts, dialect=dialect, schema=imported, allow_implied=not no_implied, merge_columns=merge_columns
         )
         if upstream or downstream:
@@ -81,7 +87,9 @@ def _variables(pairs: list[str]) -> dict[str, object]:
     return variables
 
 
-def _read(file: str, variables: dict[str, object]) -> Script:
+def _read(file: str, variables: dict[str, object]) -> "lakebed.Script":
+    from lakebed.lineage.templates import looks_like_template, render
+
     if file == "-":
         sql = sys.stdin.read()
     else:
@@ -94,7 +102,7 @@ def _read(file: str, variables: dict[str, object]) -> Script:
             raise ConfigError(f"{file} is not text in UTF-8", remedy="Convert it to UTF-8.") from error
     if looks_like_template(sql):
         sql = render(sql, variables, file=file)
-    return Script(sql, None if file == "-" else file)
+    return lakebed.Script(sql, None if file == "-" else file)
 
 
 def _write(text: str, output: Path | None) -> None:
@@ -105,7 +113,9 @@ def _write(text: str, output: Path | None) -> None:
         ERR.print(f"wrote {output}")
 
 
-def _write_duckdb(result: AnalyzeResult, sources: ScriptTexts, output: Path | None, *, as_json: bool) -> None:
+def _write_duckdb(
+    result: "lakebed.AnalyzeResult", sources: "ScriptTexts", output: Path | None, *, as_json: bool
+) -> None:
     from lakebed.lineage.export.duckdb import to_duckdb
 
     path = output or Path("lineage.duckdb")
@@ -115,7 +125,9 @@ def _write_duckdb(result: AnalyzeResult, sources: ScriptTexts, output: Path | No
     ERR.print(f"wrote {path}: tables column_lineage, table_lineage, issues; views upstream, downstream, origins")
 
 
-def _show_walk(result: AnalyzeResult, upstream: str | None, downstream: str | None, *, as_json: bool) -> None:
+def _show_walk(result: "lakebed.AnalyzeResult", upstream: str | None, downstream: str | None, *, as_json: bool) -> None:
+    from lakebed.lineage.graph import LineageGraph
+
     graph = LineageGraph.of(result)
     answer: dict[str, object] = {}
     for name, walk, text in (("upstream", graph.upstream, upstream), ("downstream", graph.downstream, downstream)):

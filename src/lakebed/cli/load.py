@@ -1,10 +1,10 @@
 """`lakebed load`: load what earlier commands have discovered or staged."""
 
+import lakebed
 from lakebed.cli import options
 from lakebed.cli.frame import Json, Workdir, reporting
 from lakebed.cli.progress import ProgressBars
 from lakebed.cli.run import finish
-from lakebed.pipeline.load import load as load_known
 
 
 def load(
@@ -27,7 +27,7 @@ def load(
 ) -> None:
     """Load the deliveries that the ledger knows from `discover` and `stage` and that are not loaded yet."""
     with reporting(as_json=as_json), ProgressBars() as bars:
-        done = load_known(
+        done = lakebed.load(
             target,
             table=table,
             workdir=workdir,

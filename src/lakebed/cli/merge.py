@@ -6,7 +6,7 @@ import typer
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
-from lakebed.engines.registry import EngineName
+from lakebed.engines.protocols.engine import EngineName
 from lakebed.merge_core.spec import MergeStrategy, Missing
 
 
@@ -60,7 +60,7 @@ def merge(
     show(result, as_json=as_json, render=lambda: _render(result))
 
 
-def _render(result: lakebed.MergeResult) -> None:
+def _render(result: "lakebed.MergeResult") -> None:
     if result.plan is not None:
         OUT.print(escape(str(result.plan)))
         return

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from lakebed.config import Settings, SparkSection
+from lakebed.config import OnConflict, Settings, SparkSection
 from lakebed.engines.protocols.load import OnBadValue
-from lakebed.pipeline.settings import OnConflict
 from lakebed.schema.names import Naming
 
 

@@ -1,9 +1,8 @@
 """`lakebed plan`: what a run would do."""
 
+import lakebed
 from lakebed.cli import options
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show, warn
-from lakebed.pipeline.plan import PlannedDelivery, PlanReport
-from lakebed.pipeline.plan import plan as plan_run
 
 
 def plan(
@@ -23,7 +22,7 @@ def plan(
 ) -> None:
     """Print what would be loaded, replaced, added and widened. Touches nothing, the ledger included."""
     with reporting(as_json=as_json):
-        planned = plan_run(
+        planned = lakebed.plan(
             source,
             target,
             table=table,
@@ -42,7 +41,7 @@ def plan(
     show(planned, as_json=as_json, render=lambda: _render(planned))
 
 
-def _render(planned: PlanReport) -> None:
+def _render(planned: "lakebed.PlanReport") -> None:
     for one in planned.deliveries:
         OUT.print(f"[bold]{one.action:8}[/]{escape(str(one.delivery.slice))} into {escape(one.table)}: {_why(one)}")
         if one.evolution is not None:
@@ -52,7 +51,7 @@ def _render(planned: PlanReport) -> None:
         OUT.print("nothing to do")
 
 
-def _why(one: PlannedDelivery) -> str:
+def _why(one: "lakebed.PlannedDelivery") -> str:
     size = f" ({len(one.delivery.files)} files, {one.delivery.size_bytes / 1e6:,.1f} MB)" if one.evolution else ""
     return escape(one.decision.reason) + size
 

@@ -5,10 +5,9 @@ from decimal import Decimal
 import typer
 from rich.table import Table as RichTable
 
+import lakebed
 from lakebed.cli import options
 from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, print_table, reporting, show
-from lakebed.pipeline.reconcile import ReconciledLoad, ReconcileReport
-from lakebed.pipeline.reconcile import reconcile as reconcile_loads
 from lakebed.pipeline.reports import Reconciliation
 
 
@@ -23,13 +22,13 @@ def reconcile(
 ) -> None:
     """Add up the table again and compare rows and sums with what each load found in its source files."""
     with reporting(as_json=as_json):
-        done = reconcile_loads(target, table=table, period=period, report=report, payer=payer, workdir=workdir)
+        done = lakebed.reconcile(target, table=table, period=period, report=report, payer=payer, workdir=workdir)
     show(done, as_json=as_json, render=lambda: _render(done))
     if not done.holds:
         raise typer.Exit(1)
 
 
-def _render(done: ReconcileReport) -> None:
+def _render(done: "lakebed.ReconcileReport") -> None:
     for load in done.loads:
         OUT.print(f"[bold]{escape(load.load.slice.report)} {load.load.slice.period}[/] {_verdict(load)}")
         if load.reconciliation is None:
@@ -60,7 +59,7 @@ def _add_costs_by_currency(lines: RichTable, reconciliation: Reconciliation) -> 
             lines.add_row(heading, _plain(sums[column]), _plain(there.get(column, Decimal(0))))
 
 
-def _verdict(load: ReconciledLoad) -> str:
+def _verdict(load: "lakebed.ReconciledLoad") -> str:
     if load.reconciliation is None:
         return "[yellow]not known: the ledger was rebuilt from the table; load it again to compare[/]"
     if not load.load.complete:

@@ -3,11 +3,11 @@
 import typer
 from rich.table import Table as RichTable
 
+import lakebed
 from lakebed.cli import options
 from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, print_table, reporting, show, show_state
 from lakebed.cli.progress import ProgressBars
 from lakebed.pipeline.reports import RunReport
-from lakebed.pipeline.run import run as run_pipeline
 
 
 def run(
@@ -31,7 +31,7 @@ def run(
 ) -> None:
     """Load every delivery that is not loaded yet, and reconcile each with its source files."""
     with reporting(as_json=as_json), ProgressBars() as bars:
-        done = run_pipeline(
+        done = lakebed.run(
             source,
             target,
             table=table,

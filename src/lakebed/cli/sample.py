@@ -8,9 +8,7 @@ from rich.table import Table
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, reporting, show
-from lakebed.samples.files import SampleFormat
-from lakebed.samples.kinds import SampleKind
-from lakebed.samples.make import SampleLayout
+from lakebed.samples.kinds import SampleFormat, SampleKind, SampleLayout
 from lakebed.samples.truth import TRUTH_FILE
 
 
@@ -48,7 +46,7 @@ def sample(
         show(truth, as_json=as_json, render=lambda: _render(truth))
 
 
-def _render(truth: lakebed.SampleTruth) -> None:
+def _render(truth: "lakebed.SampleTruth") -> None:
     table = Table(box=None, header_style="bold")
     for name in ("period", "delivery", "rows", "columns", "files", "currencies", ""):
         table.add_column(

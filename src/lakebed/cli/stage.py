@@ -1,9 +1,9 @@
 """`lakebed stage`: copy the files of deliveries to where the load reads them."""
 
+import lakebed
 from lakebed.cli import options
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
 from lakebed.cli.progress import ProgressBars
-from lakebed.pipeline.stage import stage as stage_source
 
 
 def stage(
@@ -17,7 +17,7 @@ def stage(
 ) -> None:
     """Copy the files of every delivery that counts, in parallel and with checksums. What is there already stays."""
     with reporting(as_json=as_json), ProgressBars() as bars:
-        done = stage_source(
+        done = lakebed.stage(
             source, workdir=workdir, observer=bars, report=report, payer=payer, period=period, since=since
         )
 

@@ -5,9 +5,8 @@ from typing import Annotated
 import typer
 from rich.table import Table as RichTable
 
+import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, show, show_state
-from lakebed.pipeline.status import StatusReport
-from lakebed.pipeline.status import status as read_status
 
 
 def status(
@@ -19,11 +18,11 @@ def status(
 ) -> None:
     """Show deliveries and loads with their states, and the errors of those that failed."""
     with reporting(as_json=as_json):
-        known = read_status(rebuild=rebuild, workdir=workdir)
+        known = lakebed.status(rebuild=rebuild, workdir=workdir)
     show(known, as_json=as_json, render=lambda: _render(known))
 
 
-def _render(known: StatusReport) -> None:
+def _render(known: "lakebed.StatusReport") -> None:
     if not known.deliveries and not known.loads:
         OUT.print("nothing discovered or loaded yet; `lakebed run SOURCE --target T` begins")
         return

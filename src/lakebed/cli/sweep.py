@@ -24,7 +24,7 @@ def sweep(
         show(swept, as_json=as_json, render=lambda: _draw(swept))
 
 
-def _draw(swept: lakebed.Swept) -> None:
+def _draw(swept: "lakebed.Swept") -> None:
     verb = "would remove" if swept.dry_run else "removed"
     OUT.print(f"{verb} {len(swept.files)} files of {len(swept.folders)} crashed runs")
     if swept.expired.snapshots:

@@ -1,18 +1,14 @@
 """The engines by name. A new one is a folder whose `facts.py` declares it, and a word in `EngineName`."""
 
 from importlib import import_module
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
-from lakebed.engines.protocols.engine import EngineFacts, EngineOptions
+from lakebed.engines.protocols.engine import EngineFacts, EngineName, EngineOptions
 from lakebed.engines.protocols.load import Engine
 from lakebed.engines.protocols.merge import MergeEngine, MergeInput
 from lakebed.engines.shared.sources import is_dataframe
 from lakebed.errors import InvalidMergeArgument
 from lakebed.kernels.storage_settings import StorageSettings
-
-# The first that can is the default.
-EngineName: TypeAlias = Literal["duckdb", "arrow", "spark"]
-"""An engine that merges."""
 
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
@@ -25,6 +21,13 @@ def engine_facts(name: str) -> EngineFacts:
         )
     facts: EngineFacts = import_module(f"lakebed.engines.{name}.facts").FACTS
     return facts
+
+
+def require_engine(name: str, what: str) -> None:
+    """Raises ExtraMissing, which names the extra to install, where `what` is to run on an engine that is not there."""
+    extra = engine_facts(name).extra
+    if extra is not None:
+        extra.require(what)
 
 
 def choose_merge_engine(name: str | None, source: MergeInput, options: EngineOptions) -> MergeEngine:
@@ -54,6 +57,7 @@ def choose_merge_engine(name: str | None, source: MergeInput, options: EngineOpt
             f"use_merge has no meaning for the engine {facts.name}",
             "It chooses between two implementations of the DuckDB engine; leave it out.",
         )
+    require_engine(facts.name, f"a merge on the engine {facts.name}")
     engine: MergeEngine = _load(facts.merge).of(options)
     return engine
 

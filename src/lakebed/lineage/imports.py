@@ -141,10 +141,13 @@ def _arrow_table(name: str, schema: Iterable[object]) -> SchemaTable:
 
 def from_iceberg(place: str, *, workdir: str | None = None) -> list[SchemaTable]:
     """The tables of a namespace, or one of them: `[CATALOG:]NAMESPACE[.TABLE]`."""
-    from pyiceberg.exceptions import NoSuchNamespaceError
-
     from lakebed.config import load_settings
     from lakebed.targets.address import Address
+    from lakebed.targets.registry import require_target
+
+    require_target("iceberg", f"iceberg:{place}")
+    from pyiceberg.exceptions import NoSuchNamespaceError
+
     from lakebed.targets.iceberg.catalog import CatalogSettings
 
     settings = load_settings({"workdir": workdir})
@@ -182,6 +185,9 @@ def from_iceberg(place: str, *, workdir: str | None = None) -> list[SchemaTable]
 
 def from_spark(database: str | None = None, *, session: object | None = None) -> list[SchemaTable]:
     """Tables and views of a Spark session's catalog, temporary views too; of the active one where none is given."""
+    from lakebed.engines.registry import require_engine
+
+    require_engine("spark", "the schema of a Spark session")
     from pyspark.sql import SparkSession
 
     spark: Any = session if session is not None else SparkSession.getActiveSession()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
+from lakebed.engines.registry import require_engine
 from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, TargetError
 from lakebed.model import Delivery
 from lakebed.pipeline.commit import commit_delivery
@@ -24,6 +25,7 @@ from lakebed.state.claims import Claim
 from lakebed.state.rebuild import describe_table
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
+from lakebed.targets.registry import require_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,9 +59,13 @@ def run(
     """
     started = time.monotonic()
     workspace = open_workspace(workdir, settings)
+    wanted = parse_target(target)
+    # Before anything is discovered or copied in vain.
+    require_engine("spark", "a load")
+    require_target(wanted.kind, str(wanted))
     place, watch = os.fspath(source), observer or Observer()
     found = discover_to_load(workspace, place, DiscoverFilters(report, payer, period, since), watch)
-    tables = choose_tables(parse_target(target), (delivery.slice for delivery in found.deliveries), table=table)
+    tables = choose_tables(wanted, (delivery.slice for delivery in found.deliveries), table=table)
     with workspace.ledger() as ledger, RunContext(workspace, ledger, place, watch, spark) as context:
         ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)
         reports = tuple(

@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias, TypedDict
+from typing import TypedDict
 
+from lakebed.config import OnConflict
 from lakebed.engines.protocols.load import OnBadValue
 from lakebed.schema.names import Naming
 from lakebed.workspace import Workspace
-
-OnConflict: TypeAlias = Literal["refuse", "variant"]
 
 # Parameters of the functions, so that a misspelt keyword is answered with the one that was meant.
 PARAMETERS = ("table", "report", "payer", "period", "since", "workdir", "spark", "observer")

@@ -6,7 +6,6 @@ from typing import Unpack
 
 from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.tables import parse_target
-from lakebed.state.rebuild import describe_table
 from lakebed.state.records import DeliveryRecord, LoadRecord
 
 
@@ -45,8 +44,12 @@ def status(
     """
     workspace = open_workspace(workdir, settings)
     if rebuild is not None:
+        from lakebed.state.rebuild import describe_table
+
         target = workspace.target(parse_target(rebuild))
         with workspace.ledger() as ledger:
             ledger.rebuild([describe_table(target, target.state())])
+    if workspace.is_new:
+        return StatusReport((), ())
     with workspace.ledger_for_reading() as ledger:
         return StatusReport(ledger.deliveries(), ledger.loads())

@@ -8,21 +8,19 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from lakebed.samples.columns import TAG
-from lakebed.samples.kinds import MAPS, athena_name
+from lakebed.samples.kinds import MAPS, SampleFormat, athena_name
 from lakebed.samples.rows import SampleTally, Sheet, header, headers, write_rows
 
 # isal packs ten times as fast; there is no wheel of it for every machine.
 gzip = import_module("isal.igzip" if find_spec("isal") else "gzip")
 
-SampleFormat: TypeAlias = Literal["gzip", "zip", "csv", "parquet"]
-"""How the data files of a sample are packed."""
 SUFFIXES: dict[SampleFormat, str] = {
     "gzip": "csv.gz",
     "zip": "csv.zip",

@@ -7,6 +7,10 @@ from lakebed.samples.rows import TAGS, Cell
 
 SampleKind: TypeAlias = Literal["cur", "cur2", "focus"]
 """Which report a sample is: the Cost and Usage Report, CUR 2.0, or FOCUS 1.0."""
+SampleFormat: TypeAlias = Literal["gzip", "zip", "csv", "parquet"]
+"""How the data files of a sample are packed."""
+SampleLayout: TypeAlias = Literal["new", "overwrite"]
+"""Whether each delivery has a folder of its own, or overwrites the files of its month."""
 
 _CUR2_MAPS = {"product": "map:product", "discount": "map:discount", "cost_category": "map:costCategory"}
 _CUR2_MORE = {

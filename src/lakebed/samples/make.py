@@ -18,13 +18,11 @@ from lakebed.errors import ConfigError
 from lakebed.model import Totals
 from lakebed.samples.charges import ACCOUNTS, charges
 from lakebed.samples.columns import SampleColumn, month_columns
-from lakebed.samples.files import SUFFIXES, SampleFormat, finished_names, write_file
-from lakebed.samples.kinds import SampleKind, cells, tags
+from lakebed.samples.files import SUFFIXES, finished_names, write_file
+from lakebed.samples.kinds import SampleFormat, SampleKind, SampleLayout, cells, tags
 from lakebed.samples.rows import Cell, SampleTally, Sheet, headers
 from lakebed.samples.truth import DeliveryTruth, SampleTruth
 
-SampleLayout: TypeAlias = Literal["new", "overwrite"]
-"""Whether each delivery has a folder of its own, or overwrites the files of its month."""
 SampleIds: TypeAlias = Literal["time", "uuid"]
 
 LAST_MONTH = (2026, 10)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakebed.config import Settings, load_settings
-from lakebed.engines.protocols.engine import EngineOptions
+from lakebed.engines.protocols.engine import EngineName, EngineOptions
 from lakebed.engines.protocols.merge import CheckedSource, MergeEngine, MergeInput, MergeJob, MergeSource
-from lakebed.engines.registry import EngineName, choose_merge_engine
+from lakebed.engines.registry import choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
     InvalidMergeArgument,

@@ -7,7 +7,7 @@ from pathlib import Path
 from lakebed.errors import ConfigError
 from lakebed.storage import Storage, absolute
 from lakebed.targets.base import Target
-from lakebed.targets.registry import BARE_PATH, NAMES, Opening, forms, target_kind
+from lakebed.targets.registry import BARE_PATH, NAMES, Opening, forms, require_target, target_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +97,8 @@ def open_target(
     kind = target_kind(address.kind)
     if not address.names_table:
         raise ConfigError(f"{address} names no table", remedy=f"Name one with --table, or write {kind.table_form}.")
-    try:
-        return kind.open(address, Opening(workdir, storage, catalogs or {}, staging, read_only))
-    except ModuleNotFoundError as missing:
-        if kind.extra is None:
-            raise
-        raise ConfigError(
-            f"{address} needs {missing.name}, which is not installed", remedy=f"pip install 'lakebed[{kind.extra}]'"
-        ) from missing
+    require_target(address.kind, str(address))
+    return kind.open(address, Opening(workdir, storage, catalogs or {}, staging, read_only))
 
 
 def _wrong(text: str, why: str) -> ConfigError:

@@ -6,14 +6,15 @@ staged files to sweep and nothing else.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
-
-import pyarrow as pa
-import pyarrow.dataset as pads
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from lakebed.model import DataFile, MergeCounts, Slice, Staging, Totals, WrittenFile
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.dataset as pads
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class Target(Protocol):
         """Rows and exact sums of the committed table, for reconciliation."""
         ...
 
-    def read(self, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
+    def read(self, columns: Sequence[str] | None = None) -> "pads.Dataset | pa.Table":
         """The table for a reader in this process. Raises NotFound where there is none."""
         ...
 

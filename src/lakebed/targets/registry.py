@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakebed.extras import Extra
 from lakebed.storage import Storage
 from lakebed.targets.base import Target
 
@@ -50,7 +51,7 @@ class TargetKind:
     always_one_table: bool = False
     # Engines write their files at the place itself, so workers must reach it.
     data_at_place: bool = False
-    extra: str | None = None  # the package's extra that it needs
+    extra: Extra | None = None  # what a plain install lacks of it
 
 
 @cache
@@ -58,6 +59,13 @@ def target_kind(name: str) -> TargetKind:
     """The kind of this name, one of NAMES."""
     kind: TargetKind = import_module(f"lakebed.targets.{name}.kind").KIND
     return kind
+
+
+def require_target(name: str, what: str) -> None:
+    """Raises ExtraMissing, which names the extra to install, where `what` needs a kind of target that is not there."""
+    extra = target_kind(name).extra
+    if extra is not None:
+        extra.require(what)
 
 
 def forms() -> str:

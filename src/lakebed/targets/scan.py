@@ -1,12 +1,13 @@
 """A read as a plan: which files, in which schema, and what must be known to read them rightly."""
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from lakebed.model import ScanFile
 from lakebed.schema.types import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class ScanPlan:
     """The files of a table as it stands; `physical` is its schema in Arrow, with field ids where there are any."""
 
     schema: Schema
-    physical: pa.Schema
+    physical: "pa.Schema"
     files: tuple[ScanFile, ...]
     partition_by: tuple[str, ...] = ()
     by_field_id: bool = False

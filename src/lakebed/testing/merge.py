@@ -11,8 +11,8 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
+from lakebed.engines.protocols.engine import EngineName
 from lakebed.engines.protocols.merge import MergeEngine, MergeInput
-from lakebed.engines.registry import EngineName
 from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.oracle import OracleResult, merge_by_row
 from lakebed.merge_core.result import MergeResult

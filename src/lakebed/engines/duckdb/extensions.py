@@ -5,6 +5,7 @@ from pathlib import Path
 
 import duckdb
 
+from lakebed.engines.duckdb.facts import EXTENSIONS
 from lakebed.errors import EngineError
 
 
@@ -17,7 +18,7 @@ def load_extension(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     except duckdb.Error as refused:
         raise EngineError(
             f"DuckDB {duckdb.__version__} cannot load its extension {name}: {str(refused).splitlines()[0]}",
-            remedy='pip install "lakebed[duckdb-extensions]"',
+            remedy=f"pip install 'lakebed[{EXTENSIONS.name}]'",
         ) from refused
 
 

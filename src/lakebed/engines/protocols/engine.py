@@ -1,10 +1,16 @@
 """What is known of an engine before it is imported, and what a caller asks of the one that is chosen."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from lakebed.extras import Extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# The first that can is the default.
+EngineName: TypeAlias = Literal["duckdb", "arrow", "spark"]
+"""An engine that merges."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,7 @@ class EngineFacts:
     reads_dataframes: bool = False
     runs_in_session: bool = False  # the caller may bring a Spark session, or say where one is to be opened
     has_two_merges: bool = False  # `use_merge` chooses between them
+    extra: Extra | None = None  # what a plain install lacks of it
 
 
 @dataclass(frozen=True)

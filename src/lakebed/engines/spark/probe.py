@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import pyspark
 from pyspark.errors import PySparkException
 
 from lakebed.engines.spark.session import Session
@@ -17,6 +18,12 @@ class Worker:
     python: str
     pyarrow: str
     isal: bool
+
+
+def driver_version() -> str:
+    """What pyspark says of itself; the one that a platform brings need not be installed as a distribution."""
+    version: str = pyspark.__version__
+    return version
 
 
 def probe_worker(session: Session) -> Worker:

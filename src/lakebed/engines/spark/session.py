@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from lakebed.config import Settings
 from lakebed.engines.spark import daemon
+from lakebed.engines.spark.facts import CONNECT
 from lakebed.engines.spark.java import find_java
 from lakebed.engines.spark.quiet import JvmLog, starting_quietly
 from lakebed.engines.spark.shipping import ship_kernels
@@ -121,10 +122,7 @@ def _start_classic(master: str, settings: Settings) -> Session:
 
 
 def _start_connect(remote: str, settings: Settings) -> Session:
-    try:
-        import grpc  # noqa: F401
-    except ImportError as missing:
-        raise ConfigError("Spark Connect is not installed", remedy='pip install "lakebed[connect]"') from missing
+    CONNECT.require("Spark Connect")
     builder = SparkSession.builder.appName("lakebed").remote(remote)
     own_server = is_local_master(remote)
     options = _configuration(settings, local=True) if own_server else {**_RUNTIME, **settings.spark.conf}

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConfigError
+from lakebed.extras import Extra
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.targets.registry import Opening, TargetKind
@@ -52,5 +53,5 @@ KIND = TargetKind(
     write=write,
     open=open_,
     recorded=recorded,
-    extra="iceberg",
+    extra=Extra("iceberg", ("pyiceberg",)),
 )
