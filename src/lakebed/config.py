@@ -158,6 +158,11 @@ class Settings(_Section):
         return self.staging.location or str(self.workdir_path / "staging")
 
     @property
+    def commit_staging(self) -> str:
+        """Where workers with disks of their own write for a target that has no place for them."""
+        return f"{self.staging_location.rstrip('/')}/commits"
+
+    @property
     def ledger_place(self) -> str | Path:
         """A database URL, or the SQLite file in the work directory."""
         return self.ledger or self.workdir_path / "ledger.db"
