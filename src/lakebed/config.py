@@ -16,6 +16,7 @@ from typing import Annotated, Literal, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from lakebed.errors import ConfigError
+from lakebed.kernels.limits import Limits
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import is_local
 
@@ -137,6 +138,7 @@ class Settings(_Section):
     spark: SparkSection = SparkSection()
     storage: StorageSettings = StorageSettings()
     staging: StagingSection = StagingSection()
+    limits: Limits = Limits()
     catalog: dict[str, dict[str, PropertyText]] = Field(
         default_factory=dict,
         description="Iceberg catalogs by name, as [catalog.NAME] with any PyIceberg properties; iceberg:NAME:NAMESPACE "
@@ -276,7 +278,7 @@ def _from_file(path: Path) -> dict[str, tuple[object, str]]:
 
 
 def _flat(content: Mapping[str, object], tables: set[str], prefix: str = "") -> Iterator[tuple[str, object]]:
-    sections = {"spark", "storage", "staging"}
+    sections = {"spark", "storage", "staging", "limits"}
     for name, value in content.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and key not in tables and key in sections:
