@@ -11,6 +11,7 @@ from lakebed.errors import BadValue, LakebedError
 from lakebed.kernels.blocks import Misaligned
 from lakebed.kernels.csv import Batch, CsvReader, header_error
 from lakebed.kernels.facts import ExactTally
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.parquet_source import read_parquet
 from lakebed.kernels.storage_settings import StorageSettings
@@ -39,6 +40,7 @@ class Conversion:
     partition: Mapping[str, str | None]
     quarantine: bool = False
     currency: str | None = None
+    limits: Limits = DEFAULT_LIMITS
 
 
 def convert(conversion: Conversion, source: SourceFile, name: str) -> Converted:
@@ -91,15 +93,22 @@ class _Task:
         )
 
     def _batches(self) -> Iterator[Batch]:
-        storage, columns = self._conversion.storage, self._conversion.columns
+        storage, columns, limits = self._conversion.storage, self._conversion.columns, self._conversion.limits
         if self._source.content == "parquet":
             read = read_parquet(self._source, storage, columns, self._types)
             self._warn_missing(read.missing)
             yield from read.batches
             return
-        with corruption_as_source_error(self._source), closing(open_streams(self._source, storage)) as streams:
+        with corruption_as_source_error(self._source), closing(open_streams(self._source, storage, limits)) as streams:
             for stream in streams:
-                reader = CsvReader(stream, key=self._source.key, columns=columns, types=self._types, exact=self._exact)
+                reader = CsvReader(
+                    stream,
+                    key=self._source.key,
+                    columns=columns,
+                    types=self._types,
+                    exact=self._exact,
+                    limits=limits,
+                )
                 if reader.empty:
                     self._warnings.append(f"{self._source.key}: the file is empty, without even a header")
                 self._warn_missing(reader.missing)

@@ -108,6 +108,7 @@ def _convert_job(context: RunContext, delivery: Delivery, plan: LoadPlan, stagin
         partition=_partition(delivery.slice, staging),
         on_bad_value=context.settings.on_bad_value,
         currency_column=plan.currency_column,
+        limits=context.settings.limits,
     )
 
 

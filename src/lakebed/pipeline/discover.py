@@ -31,7 +31,9 @@ def discover(
     """
     workspace = open_workspace(workdir, settings)
     place = os.fspath(source)
-    found = find_deliveries(place, workspace.storage, DiscoverFilters(report, payer, period, since))
+    found = find_deliveries(
+        place, workspace.storage, DiscoverFilters(report, payer, period, since), workspace.settings.limits
+    )
     with workspace.ledger() as ledger:
         ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)
     return found
@@ -39,7 +41,7 @@ def discover(
 
 def discover_to_load(workspace: Workspace, source: str, filters: DiscoverFilters, observer: Observer) -> DiscoverReport:
     """What there is to load, its warnings passed on. Refuses a source without any, and a doubtful one if strict."""
-    found = find_deliveries(source, workspace.storage, filters)
+    found = find_deliveries(source, workspace.storage, filters, workspace.settings.limits)
     for warning in found.all_warnings:
         observer.warned(warning)
     if not found.deliveries:
@@ -59,7 +61,7 @@ def rediscover(workspace: Workspace, ledger: Ledger, source: str, delivery: Deli
     """The delivery that counts for the same payer, report and period now."""
     slice_ = delivery.slice
     filters = DiscoverFilters(report=slice_.report, payer=slice_.payer, period=slice_.period)
-    for newer in find_deliveries(source, workspace.storage, filters).deliveries:
+    for newer in find_deliveries(source, workspace.storage, filters, workspace.settings.limits).deliveries:
         if newer.slice == slice_:
             ledger.record_discovered([newer], source=source)
             return newer

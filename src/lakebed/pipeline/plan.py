@@ -104,7 +104,7 @@ def plan(
             evolution = None
             if decision.action in ("load", "replace"):
                 schema = left.get(opened.address, state.schema if state.exists else None)
-                typed = with_columns(delivery, workspace.storage)
+                typed = with_columns(delivery, workspace.storage, workspace.settings.limits)
                 evolution = plan_delivery(
                     typed, opened, schema, known=found.deliveries, ledger=ledger, settings=workspace.settings
                 ).evolution

@@ -97,7 +97,7 @@ def reconcile(
         done = []
         for load in loads:
             if load.table not in targets:
-                targets[load.table] = workspace.target(load.table)
+                targets[load.table] = workspace.target(load.table, read_only=True)
             done.append(_recheck_load(targets[load.table], load, ledger))
     return ReconcileReport(tuple(done))
 

@@ -46,7 +46,7 @@ def status(
     if rebuild is not None:
         from lakebed.state.rebuild import describe_table
 
-        target = workspace.target(parse_target(rebuild))
+        target = workspace.target(parse_target(rebuild), read_only=True)
         with workspace.ledger() as ledger:
             ledger.rebuild([describe_table(target, target.state())])
     if workspace.is_new:

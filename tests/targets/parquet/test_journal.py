@@ -13,8 +13,9 @@ from lakebed import retry
 from lakebed.errors import TargetError, TargetLocked
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import Storage
-from lakebed.targets.parquet.journal import CommitRecord, Journal, Put
+from lakebed.targets.parquet.journal import Journal
 from lakebed.targets.parquet.lock import exclusive
+from lakebed.targets.parquet.record import CommitRecord, Put
 from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.target import OCTOBER, Loader, rows
 
@@ -84,8 +85,8 @@ def test_a_file_shorter_than_its_writer_said_is_not_committed(tmp_path: Path) ->
 
 
 def test_records_round_trip_and_strangers_are_refused(tmp_path: Path) -> None:
-    record = CommitRecord("id", "pending", (Put("a", "b/ü", 1, "crc32:0"),))
-    assert CommitRecord.from_bytes(record.to_bytes(), uri="u") == record
+    record = CommitRecord("20261001T120000-0123abcd", "pending", (Put("a", "b/ü.parquet", 1, "crc32:00000000"),))
+    assert CommitRecord.from_bytes(record.to_bytes(uri="u"), uri="u") == record
     for wrong in (b"", b"{}", b"[]", b'{"format": 1}'):
         with pytest.raises(TargetError, match="u is not a commit record"):
             CommitRecord.from_bytes(wrong, uri="u")
