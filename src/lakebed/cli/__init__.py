@@ -9,6 +9,7 @@ from importlib import import_module
 import typer
 
 from lakebed import __version__
+from lakebed.cli.interrupts import leaving_promptly
 
 # command -> the module that holds a function of the same name; the order is the order of `lakebed --help`
 COMMANDS: dict[str, str] = {
@@ -51,4 +52,5 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 def main() -> None:
     """The `lakebed` command."""
     arguments = sys.argv[1:]
-    build(arguments)(prog_name="lakebed", args=arguments)
+    with leaving_promptly():
+        build(arguments)(prog_name="lakebed", args=arguments)
