@@ -17,6 +17,7 @@ from rich.table import Table
 
 from lakebed.cli.interrupts import INTERRUPTS, Interrupted
 from lakebed.errors import ConfigError, LakebedError
+from lakebed.storage import system_refusal
 
 # Logs, progress and errors; what a pipe reads goes to `OUT`.
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -52,6 +53,11 @@ def reporting(*, as_json: bool) -> Iterator[None]:
         raise typer.Exit(interrupted.exit_code) from None
     except LakebedError as error:
         fail(error, as_json=as_json)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # A file that may not be read or written is no bug, wherever it was met.
+        fail(system_refusal(error, str(error.filename)), as_json=as_json)
 
 
 def show(result: Result, *, as_json: bool, render: Callable[[], None]) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from lakebed.errors import AlreadyExists, Changed, NotFound, StorageError, TargetLocked
 from lakebed.retry import retry, waiting
-from lakebed.storage import Storage, is_local, local_path
+from lakebed.storage import Storage, is_local, local_path, system_errors
 
 WAIT_SECONDS = 120.0
 LEASE_SECONDS = 30.0
@@ -55,9 +55,11 @@ def exclusive(uri: str, storage: Storage, *, wait_seconds: float = WAIT_SECONDS)
 @contextlib.contextmanager
 def _flock(uri: str, wait_seconds: float) -> Iterator[None]:
     path = local_path(uri)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The file stays when the lock goes: removing it would let two processes lock two files of one name.
-    with path.open("a+") as handle:
+    with system_errors(uri):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # The file stays when the lock goes: removing it would let two processes lock two files of one name.
+        opened = path.open("a+")
+    with opened as handle:
         try:
             retry(
                 lambda: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB),

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
-from lakebed.storage import Storage, is_local, join, local_path
+from lakebed.storage import Storage, is_local, join, local_path, system_errors
 
 # Object stores do not tell that a process has died; a staging that old has no owner any more.
 REMOTE_STAGING_LIVES = timedelta(days=2)
@@ -33,8 +33,9 @@ class StagingArea:
             self._storage.put(owner, b"", create_only=True)
             return id_
         path = local_path(owner)
-        path.parent.joinpath("data").mkdir(parents=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+        with system_errors(self._folder):
+            path.parent.joinpath("data").mkdir(parents=True)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
         # The system frees this lock when the process ends, however it ends.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if not path.exists():
