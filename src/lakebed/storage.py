@@ -4,6 +4,7 @@ Reading and listing go through obstore everywhere. Local writes are made durable
 does not do. Kernels on workers use `kernels/files.py` with the same settings.
 """
 
+import errno
 import hashlib
 import os
 import secrets
@@ -21,7 +22,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, PreconditionError
 from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
-from lakebed.errors import AlreadyExists, Changed, ConfigError, NotFound, StorageError, first_line
+from lakebed.errors import AlreadyExists, Changed, ConfigError, LakebedError, NotFound, StorageError, first_line
 from lakebed.kernels.storage_settings import StorageSettings
 
 if TYPE_CHECKING:
@@ -345,5 +346,48 @@ def _translated(uri: str) -> Iterator[None]:
     except PermissionDeniedError as error:
         remedy = "Check the credentials: keys, profile or role, and whether the bucket asks the requester to pay."
         raise StorageError(f"access to {uri} was denied: {first_line(error)}", uri=uri, remedy=remedy) from error
-    except (BaseError, OSError) as error:
-        raise StorageError(f"{uri}: {first_line(error)}", uri=uri) from error
+    except OSError as error:
+        raise system_refusal(error, uri) from error
+    except BaseError as error:
+        said = first_line(error)
+        # A path below a file: nothing is there, and nothing can be.
+        if "Not a directory" in said:
+            raise NotFound(f"there is nothing at {uri}", uri=uri) from None
+        named = said if local_name(uri) in said else f"{uri}: {said}"
+        raise StorageError(named, uri=uri, remedy=_denied_remedy(said)) from error
+
+
+def local_name(uri: str) -> str:
+    """How messages of the system name a place."""
+    return str(local_path(uri)) if is_local(uri) else uri
+
+
+def system_refusal(error: OSError, place: str) -> StorageError:
+    """What the operating system refused, told once: to which file, why, and what to do."""
+    said = error.strerror or first_line(error)
+    where = str(error.filename) if error.filename else place
+    remedies = {
+        errno.EACCES: "Give this user the right to it, or choose another place.",
+        errno.EPERM: "Give this user the right to it, or choose another place.",
+        errno.EROFS: "The file system is mounted read-only: choose another place.",
+        errno.ENOTDIR: "A part of the path is a file and no folder: choose another place.",
+        errno.ENOENT: "The folder is not there and cannot be made: choose another place.",
+        errno.ENOSPC: "Make room on the disk, and run again: what was begun is cleared up then.",
+        errno.EDQUOT: "Make room in the quota, and run again: what was begun is cleared up then.",
+    }
+    return StorageError(f"{where}: {said}", uri=place, remedy=remedies.get(error.errno or 0))
+
+
+@contextmanager
+def system_errors(place: str) -> Iterator[None]:
+    """What the operating system refuses inside, as ours."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, LakebedError):
+            raise
+        raise system_refusal(error, place) from error
+
+
+def _denied_remedy(said: str) -> str | None:
+    return "Give this user the right to it, or choose another place." if "ermission denied" in said else None

@@ -12,7 +12,7 @@ from tests.support import SHARED
 
 from lakebed.errors import HeaderError, SourceError
 from lakebed.model import Compression, Delivery, Slice, SourceColumn, SourceFile
-from lakebed.source.header import read_header, with_columns
+from lakebed.source.header import read_header, read_payer, with_columns
 from lakebed.storage import Storage
 
 SAMPLES = SHARED / "samples" / "cur"
@@ -121,6 +121,13 @@ def test_the_header_decides_which_columns_there_are(tmp_path: Path) -> None:
         SourceColumn(long_tag),
         SourceColumn("lineItem/UsageAmount"),
     )
+
+
+def test_a_bad_byte_below_the_header_is_left_to_the_load_which_knows_its_line(tmp_path: Path) -> None:
+    lines = [b"a,b", *(b"%d,x" % number for number in range(2, 900)), b"900,\xff\xfe", b""]
+    assert read_header(csv_file(tmp_path, b"\n".join(lines)), Storage()) == ("a", "b")
+    first = csv_file(tmp_path, b"bill/PayerAccountId,b\n12\xff,x\n")
+    assert read_payer(first, Storage()) == "12\ufffd"
 
 
 def test_parquet_tells_its_own_types(tmp_path: Path) -> None:

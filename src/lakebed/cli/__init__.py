@@ -67,7 +67,10 @@ def main() -> None:
     arguments = sys.argv[1:]
     first = arguments[0] if arguments else None
     if first in COMMANDS:
-        build(arguments)(prog_name="lakebed", args=arguments)
+        from lakebed.cli.interrupts import leaving_promptly
+
+        with leaving_promptly():
+            build(arguments)(prog_name="lakebed", args=arguments)
     elif first == "--version":
         sys.stdout.write(f"lakebed {__version__}\n")
     elif first == "--help":

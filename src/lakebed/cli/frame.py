@@ -1,6 +1,6 @@
 """What every command shares: one JSON object on stdout, everything else on stderr, and the exit codes.
 
-0 is done, 1 is failed or refused, 2 is wrong usage (typer's own).
+0 is done, 1 is failed or refused, 2 is wrong usage (typer's own), 130 and 143 are ended by SIGINT and SIGTERM.
 """
 
 import json
@@ -15,7 +15,9 @@ from rich.console import Console
 from rich.markup import escape as escape
 from rich.table import Table
 
+from lakebed.cli.interrupts import INTERRUPTS, Interrupted
 from lakebed.errors import ConfigError, LakebedError
+from lakebed.storage import system_refusal
 
 # Logs, progress and errors; what a pipe reads goes to `OUT`.
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -40,11 +42,22 @@ class Result(Protocol):
 
 @contextmanager
 def reporting(*, as_json: bool) -> Iterator[None]:
-    """Turns our errors into a message and an exit code; what is not ours travels up as a bug should."""
+    """Turns our errors and signals into a message and an exit code; what is not ours travels up as a bug should."""
     try:
-        yield
+        with INTERRUPTS.listening():
+            yield
+    except Interrupted as interrupted:
+        if as_json:
+            print_json({"error": interrupted.to_dict()})
+        ERR.print(f"[bold red]{escape(interrupted.told)}[/]")
+        raise typer.Exit(interrupted.exit_code) from None
     except LakebedError as error:
         fail(error, as_json=as_json)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # A file that may not be read or written is no bug, wherever it was met.
+        fail(system_refusal(error, str(error.filename)), as_json=as_json)
 
 
 def show(result: Result, *, as_json: bool, render: Callable[[], None]) -> None:

@@ -13,6 +13,7 @@ from rich.progress import (
 from rich.table import Column
 
 from lakebed.cli.frame import ERR, escape, warn
+from lakebed.cli.interrupts import INTERRUPTS, Interrupted
 from lakebed.engines.protocols.load import FileDone
 from lakebed.model import Delivery
 from lakebed.pipeline.progress import Observer
@@ -44,6 +45,8 @@ class ProgressBars(Observer):
         self._files = 0
         self._of = 0
         self._rows = 0
+        self._deliveries = 0
+        self._finished: list[DeliveryReport] = []
 
     def __enter__(self) -> "ProgressBars":
         self._bars.start()
@@ -53,23 +56,33 @@ class ProgressBars(Observer):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bars.stop()
+        if isinstance(error, Interrupted):
+            error.add_note(_how_far(self._finished, self._deliveries))
+
+    def discovered(self, deliveries: int, superseded: int) -> None:
+        self._deliveries += deliveries
 
     def staging(self, delivery: Delivery) -> None:
+        INTERRUPTS.release()
         self._begin("copy", delivery)
 
     def copied(self, size_bytes: int) -> None:
         self._bars.update(self._task, advance=size_bytes)
 
     def loading(self, delivery: Delivery) -> None:
+        INTERRUPTS.release()
         self._begin("convert", delivery)
 
     def converted(self, done: FileDone) -> None:
+        # A commit that met another writer's begins again, with files that are converted again.
+        INTERRUPTS.release()
         self._files += 1
         self._rows += done.rows
         note = f"{self._files}/{self._of} files, {self._rows:,} rows"
         self._bars.update(self._task, advance=done.file.size_bytes, note=note)
 
     def committing(self, delivery: Delivery) -> None:
+        INTERRUPTS.hold()
         self._bars.update(self._task, description=_description("commit", delivery))
 
     def finished(self, report: DeliveryReport) -> None:
@@ -78,6 +91,8 @@ class ProgressBars(Observer):
         for message in report.warnings:
             warn(message)
         ERR.print(_line(report))
+        self._finished.append(report)
+        INTERRUPTS.release()
 
     def warned(self, message: str) -> None:
         warn(message)
@@ -88,6 +103,16 @@ class ProgressBars(Observer):
         self._bars.reset(
             self._task, description=_description(step, delivery), total=delivery.size_bytes, visible=True, note=""
         )
+
+
+def _how_far(finished: list[DeliveryReport], deliveries: int) -> str:
+    """What of a run that was interrupted is loaded, and how to go on."""
+    loaded = [f"{one.report} {one.period}" for one in finished if one.state == "loaded"]
+    named = ", ".join(loaded[:5]) + (f" and {len(loaded) - 5} more" if len(loaded) > 5 else "")
+    return (
+        f"{len(loaded)} of {deliveries} deliveries {'is' if len(loaded) == 1 else 'are'} loaded"
+        f"{f' ({named})' if named else ''}, the rest is as it was. Run the same command again to go on."
+    )
 
 
 def _description(step: str, delivery: Delivery) -> str:

@@ -1,12 +1,15 @@
 """`lakebed status`: what the ledger knows."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table as RichTable
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, show, show_state
+
+if TYPE_CHECKING:
+    from lakebed.state.records import DeliveryRecord, LoadRecord
 
 
 def status(
@@ -37,7 +40,7 @@ def _render(known: "lakebed.StatusReport") -> None:
             escape(delivery.slice.report),
             delivery.slice.period,
             escape(delivery.delivery[:24]),
-            show_state(delivery.state, delivery.complete),
+            _state(known, delivery),
             escape(load.table) if load is not None else "",
             f"{load.rows:,}" if load is not None and load.state == "loaded" else "",
         )
@@ -46,7 +49,7 @@ def _render(known: "lakebed.StatusReport") -> None:
             escape(load.slice.report),
             load.slice.period,
             escape(load.delivery[:24]),
-            show_state(load.state, load.complete),
+            _state(known, load),
             escape(load.table),
             f"{load.rows:,}",
         )
@@ -54,3 +57,9 @@ def _render(known: "lakebed.StatusReport") -> None:
     for delivery in known.deliveries:
         if delivery.error:
             OUT.print(f"[bold red]{escape(str(delivery.slice))}:[/] {escape(delivery.error)}")
+
+
+def _state(known: "lakebed.StatusReport", record: "DeliveryRecord | LoadRecord") -> str:
+    """The state, and for work under way whose it is: a process that is gone does not go on."""
+    work = known.describe_work(record)
+    return show_state(record.state, record.complete) + (f", {escape(work)}" if work else "")

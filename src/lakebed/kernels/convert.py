@@ -14,6 +14,7 @@ from lakebed.kernels.facts import ExactTally
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.parquet_source import read_parquet
+from lakebed.kernels.remedies import remedy
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.streams import corruption_as_source_error, open_streams
 from lakebed.model import Converted, RejectedValue, SourceFile, Staging
@@ -21,8 +22,6 @@ from lakebed.model import Converted, RejectedValue, SourceFile, Staging
 # All rejected rows are in the side files; of their values this many travel to the driver.
 REJECTED_RETURNED = 1000
 REJECTED_FOLDER = "_rejected"
-_QUARANTINE = "Correct the file, or load with --on-bad-value quarantine to keep such rows out of the table."
-_MORE_DECIMALS = "Load with wider --decimals (38,24 holds 24 decimals) or with --on-bad-value quarantine."
 
 
 @dataclass(frozen=True)
@@ -190,8 +189,12 @@ class _Task:
             value=first.value,
             expected=first.expected,
             count=len(reasons),
-            remedy=_MORE_DECIMALS if "decimals" in first.expected and _is_number(first.value) else _QUARANTINE,
+            remedy=remedy(first.value, self._type_of(first.column)),
         )
+
+    def _type_of(self, original: str) -> pa.DataType:
+        name = next((name for known, name in self._conversion.columns if known == original), original)
+        return self._types.get(name, pa.string())
 
     def _side_staging(self) -> Staging:
         staging = self._conversion.staging
@@ -213,11 +216,3 @@ def quarantine_schema(names: Iterable[str]) -> pa.Schema:
         ("lakebed_expected", pa.string()),
     ]
     return pa.schema([*reported, *((name, pa.string()) for name in names)])
-
-
-def _is_number(value: str) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True

@@ -193,6 +193,18 @@ def decimal_from(text: str, wanted: pa.DataType) -> Decimal:
     return scaled
 
 
+def decimal_digits(text: str) -> tuple[int, int] | None:
+    """How many digits the number that the text writes has before and behind the point; None where it writes none."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    # Zeros at the end of the decimals need no place, zeros before the point do.
+    number = Decimal(text)
+    if not number:
+        return 0, 0
+    stripped = number.normalize(EXACT)
+    return max(0, stripped.adjusted() + 1), max(0, -int(stripped.as_tuple().exponent))
+
+
 def _moment(text: str, wanted: pa.DataType) -> datetime:
     """The moment in UTC. A time without a zone is UTC already: billing data knows no other."""
     found = _MOMENT.fullmatch(text.strip())

@@ -92,7 +92,10 @@ def _staging_folder(
     try:
         context.require_shared(staging.folder)
         yield staging
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            # Tasks that are still being cancelled would write into the folder while it is removed.
+            context.stop_session()
         target.abandon(staging)
         context.ledger.close_staging(staging.folder)
         raise

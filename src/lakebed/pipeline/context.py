@@ -45,6 +45,11 @@ class RunContext:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop_session()
+
+    def stop_session(self) -> None:
+        """Stops the Spark session that this run has started; after it nobody writes for this run."""
+        self._session = None
         self._open.close()
 
     @property

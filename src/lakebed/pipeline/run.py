@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 # A delivery that is written over while it is read is read again.
 READINGS = 3
+INTERRUPTED = "the run was interrupted before this delivery was loaded; run again to load it"
 
 
 def run(
@@ -95,6 +96,9 @@ def _run_delivery(
         context.ledger.set_state(delivery.slice, delivery.id, "failed", error=str(error))
         base = DeliveryReport.of(delivery, str(address), "failed")
         report = replace(base, error=str(error), seconds=_seconds_since(started))
+    except KeyboardInterrupt:
+        context.ledger.set_state(delivery.slice, delivery.id, "failed", error=INTERRUPTED)
+        raise
     context.observer.finished(report)
     return report
 
@@ -151,9 +155,10 @@ def _load_delivery(
             what=f"the load of {ready.slice} into {target.address}",
         )
         reconciliation = reconcile_load(target, ready, committed)
-    except LakebedError as error:
+    except (LakebedError, KeyboardInterrupt) as error:
         seconds = _seconds_since(started)
-        ledger.fail_load(claim, target.address, ready.slice, ready.id, str(error), seconds=seconds)
+        why = str(error) if isinstance(error, LakebedError) else INTERRUPTED
+        ledger.fail_load(claim, target.address, ready.slice, ready.id, why, seconds=seconds)
         raise
     seconds = _seconds_since(started)
     outcome = load_outcome(ready, committed, reconciliation, seconds)

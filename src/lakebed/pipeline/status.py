@@ -6,20 +6,38 @@ from typing import Unpack
 
 from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.tables import parse_target
+from lakebed.state.claims import ClaimRecord, load_resource, staging_resource
 from lakebed.state.records import DeliveryRecord, LoadRecord
 
 
 @dataclass(frozen=True)
 class StatusReport:
-    """Everything that was discovered, and everything that was loaded."""
+    """Everything that was discovered, everything that was loaded, and which processes work on it."""
 
     deliveries: tuple[DeliveryRecord, ...]
     loads: tuple[LoadRecord, ...]
+    claims: tuple[ClaimRecord, ...] = ()
+
+    def describe_work(self, record: DeliveryRecord | LoadRecord) -> str | None:
+        """Which process copies or loads this, or that it is gone; None where the state says that nobody does."""
+        if record.state not in ("staging", "loading"):
+            return None
+        tables = [record.table] if isinstance(record, LoadRecord) else [load.table for load in self.loads]
+        resources = {staging_resource(record.slice, record.delivery)}
+        resources |= {load_resource(table, record.slice) for table in tables}
+        held = [claim for claim in self.claims if claim.resource in resources]
+        for claim in held:
+            if claim.alive:
+                return f"by process {claim.pid} on {claim.host}"
+        return (
+            f"process {held[0].pid} on {held[0].host} is gone: run again" if held else "its process is gone: run again"
+        )
 
     def to_dict(self) -> dict[str, object]:
         return {
-            "deliveries": [_flat(delivery) for delivery in self.deliveries],
-            "loads": [_flat(load) for load in self.loads],
+            "deliveries": [{**_flat(one), "work": self.describe_work(one)} for one in self.deliveries],
+            "loads": [{**_flat(one), "work": self.describe_work(one)} for one in self.loads],
+            "claims": [asdict(claim) for claim in self.claims],
         }
 
 
@@ -50,6 +68,6 @@ def status(
         with workspace.ledger() as ledger:
             ledger.rebuild([describe_table(target, target.state())])
     if workspace.is_new:
-        return StatusReport((), ())
+        return StatusReport((), (), ())
     with workspace.ledger_for_reading() as ledger:
-        return StatusReport(ledger.deliveries(), ledger.loads())
+        return StatusReport(ledger.deliveries(), ledger.loads(), ledger.claims())

@@ -8,6 +8,7 @@ Of two equal names the second is called `name#2`, the third `name#3` (`schema.na
 
 import csv
 import io
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ _ZIP_ENTRY = struct.Struct("<4sHHHHHIIIHH")
 _STORED, _DEFLATED = 0, 8
 # A Parquet file says the types of its columns; that one is text may only mean that its writer knew no better.
 _NOT_TELLING = (None, "string", "large_string")
+_UNDECODED = re.compile("[\udc80-\udcff]")
 _DAMAGED = "Copy the file again: it ends too early or was damaged on the way."
 
 
@@ -103,7 +105,7 @@ def _first_two(file: SourceFile, storage: Storage, limits: Limits) -> tuple[list
     while True:
         most = min(_UNPACKED_TIMES * size, longest + 1)
         data, ended = _plain_start(file, storage, size, most)
-        records = _records(_decoded(data, file, ended=ended), ended=ended)
+        records = _records(_decoded(data, file), ended=ended)
         if len(records) >= 2 or ended:
             break
         longest = limits.header_bytes + (limits.line_bytes if records else 0)
@@ -117,7 +119,10 @@ def _first_two(file: SourceFile, storage: Storage, limits: Limits) -> tuple[list
         size *= 4
     if not records or not any(records[0]):
         raise HeaderError("there is no header: the file is empty", file=file.key, remedy=_DAMAGED)
-    return records[0], records[1] if len(records) > 1 else None
+    if any(_UNDECODED.search(name) for name in records[0]):
+        raise HeaderError("the header is not UTF-8", file=file.key, remedy="Convert the file to UTF-8 first.")
+    # What is wrong with a row is told by the load, with its line and column, or set aside with its row.
+    return records[0], [_UNDECODED.sub("\ufffd", text) for text in records[1]] if len(records) > 1 else None
 
 
 def _records(text: str, *, ended: bool) -> list[list[str]]:
@@ -139,19 +144,15 @@ def _records(text: str, *, ended: bool) -> list[list[str]]:
     return records[:2]
 
 
-def _decoded(data: bytes, file: SourceFile, *, ended: bool) -> str:
+def _decoded(data: bytes, file: SourceFile) -> str:
+    """The text; bytes that are not UTF-8 stay as surrogates, for whoever knows where they stand."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise HeaderError(
             "the file is UTF-16, not UTF-8", file=file.key, remedy="Convert it first: iconv -f UTF-16 -t UTF-8."
         )
     if b"\0" in data[:4096]:
         raise HeaderError("the file is not text", file=file.key, remedy="Is it packed, without its name saying so?")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        if not ended and error.start >= len(data) - 4:
-            return data[: error.start].decode("utf-8-sig")
-        raise HeaderError("the file is not UTF-8", file=file.key, remedy="Convert it to UTF-8 first.") from error
+    return data.decode("utf-8-sig", errors="surrogateescape")
 
 
 def _plain_start(file: SourceFile, storage: Storage, size: int, most: int) -> tuple[bytes, bool]:

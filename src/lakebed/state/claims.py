@@ -148,6 +148,26 @@ def acquire(engine: Engine, resource: str) -> Claim:
                 return Claim(engine, resource, holder)
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimRecord:
+    """Who works on what since when. One that is not `alive` was left by a dead process: the next run takes it over."""
+
+    resource: str
+    host: str
+    pid: int
+    since: datetime
+    alive: bool
+
+
+def all_claims(connection: Connection) -> tuple[ClaimRecord, ...]:
+    """Every claim that was not given back, the oldest first."""
+    now = datetime.now(UTC)
+    return tuple(
+        ClaimRecord(row.resource, row.host.partition("/")[0], row.pid, row.claimed_at, alive=not _is_free(row, now))
+        for row in connection.execute(select(CLAIMS).order_by(CLAIMS.c.claimed_at, CLAIMS.c.resource))
+    )
+
+
 def live_owners(connection: Connection) -> frozenset[str]:
     """The owners of claims that are still held."""
     now = datetime.now(UTC)

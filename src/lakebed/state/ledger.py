@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from lakebed.model import Delivery, DeliveryState, Slice, StagedFile
 from lakebed.state import claims, rows
-from lakebed.state.claims import Claim
+from lakebed.state.claims import Claim, ClaimRecord
 from lakebed.state.database import open_database, open_database_read_only, transaction
 from lakebed.state.records import (
     DeliveryRecord,
@@ -121,6 +121,11 @@ class Ledger:
         """The right to copy a delivery's files."""
         return claims.acquire(self._engine, claims.staging_resource(slice_, delivery))
 
+    def claims(self) -> tuple[ClaimRecord, ...]:
+        """Who works on what, living or dead."""
+        with transaction(self._engine) as connection:
+            return claims.all_claims(connection)
+
     # loads
 
     def begin_load(self, claim: Claim, table: str, slice_: Slice, delivery: str) -> None:
@@ -139,8 +144,7 @@ class Ledger:
             _upsert(connection, LOADS, key, rows.of_outcome(outcome), only_new=rows.of_new_load())
             _set_state(connection, slice_, delivery, "loaded", None)
             _remember(connection, table, outcome.identities, delivery)
-            for change in outcome.schema_changes:
-                _record_change(connection, table, change, _key(slice_, delivery), outcome.version)
+            _record_changes(connection, table, outcome.schema_changes, _key(slice_, delivery), outcome.version)
             connection.execute(delete(SUMS).where(_matches(SUMS, key)))
             for one in outcome.sums:
                 connection.execute(insert(SUMS).values(key | rows.of_sum(one)))
@@ -183,8 +187,7 @@ class Ledger:
     def record_schema_changes(self, table: str, changes: Iterable[SchemaChange], *, version: str | None) -> None:
         """Changes that came without a delivery, from `lakebed evolve` or a merge."""
         with transaction(self._engine) as connection:
-            for change in changes:
-                _record_change(connection, table, change, {}, version)
+            _record_changes(connection, table, changes, {}, version)
 
     def schema_history(self, table: str | None = None) -> tuple[SchemaChangeRecord, ...]:
         """Who added or widened which column, the oldest first."""
@@ -286,11 +289,17 @@ def _remember(connection: Connection, table: str, identities: Mapping[str, str],
         connection.execute(insert(IDENTITIES), new)
 
 
-def _record_change(
-    connection: Connection, table: str, change: SchemaChange, key: Mapping[str, object], version: str | None
+def _record_changes(
+    connection: Connection,
+    table: str,
+    changes: Iterable[SchemaChange],
+    key: Mapping[str, object],
+    version: str | None,
 ) -> None:
-    values = rows.of_schema_change(change) | {"table_address": table, "table_version": version}
-    connection.execute(insert(SCHEMA_CHANGES).values({**key, **values, "at": datetime.now(UTC)}))
+    fixed = {**key, "table_address": table, "table_version": version, "at": datetime.now(UTC)}
+    new = [rows.of_schema_change(change) | fixed for change in changes]
+    if new:
+        connection.execute(insert(SCHEMA_CHANGES), new)
 
 
 def _rebuild(connection: Connection, found: RebuiltTable) -> None:

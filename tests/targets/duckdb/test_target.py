@@ -4,6 +4,7 @@ import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
+from types import FrameType
 
 import duckdb
 import pytest
@@ -15,6 +16,7 @@ from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import plan_evolution
 from lakebed.schema.types import Column, Integer, Schema, Text
 from lakebed.targets.base import Change
+from lakebed.targets.duckdb.schema import MOST_COMMENTS
 from lakebed.targets.duckdb.target import DuckDBTarget
 from lakebed.testing.target import BASE, OCTOBER, Loader, contents, rows
 
@@ -141,3 +143,64 @@ def test_structs_and_decimals_widen_in_place(tmp_path: Path) -> None:
     read = table.read()
     assert read.to_pylist() == [{"s": {"a": 1, "b": None}, "l": [{"x": 1, "y": None}], "d": Decimal("1.5")}]
     assert plan_evolution(table.state().schema, from_arrow_schema(wanted.schema)).changes_schema is False
+
+
+def wide_schema(columns: int) -> Schema:
+    return Schema.of(
+        Column(f"tag_{number}", Text(), original=f"resourceTags/user:{number}") for number in range(columns)
+    )
+
+
+def commit_schema(table: DuckDBTarget, wanted: Schema) -> None:
+    state = table.state()
+    plan = plan_evolution(state.schema if state.exists else None, wanted)
+    table.commit(state, table.stage(state, plan), Change(plan))
+
+
+@pytest.mark.parametrize("comment", [None, "the bills of 'acme'", "{}"])
+def test_a_table_of_thousands_of_columns_carries_their_originals_too(
+    tmp_path: Path, comment: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One comment for all: DuckDB copies the entry of the whole table for each. A comment of the user's stays."""
+    monkeypatch.setattr("lakebed.targets.duckdb.schema.MOST_COMMENTS", 20)
+    wanted = wide_schema(60)
+    if comment is not None:
+        commit_schema(target(tmp_path), Schema.of(list(wanted)[:3]))
+        with duckdb.connect(str(tmp_path / "lake.duckdb")) as own:
+            own.execute(f"COMMENT ON TABLE costs IS '{comment.replace(chr(39), chr(39) * 2)}'")
+    commit_schema(target(tmp_path), wanted)
+    assert [column.original for column in target(tmp_path).state().schema] == [column.original for column in wanted]
+    with duckdb.connect(str(tmp_path / "lake.duckdb")) as own:
+        count = own.execute("SELECT count(comment) FROM duckdb_columns() WHERE table_name = 'costs'").fetchone()
+        said = own.execute("SELECT comment FROM duckdb_tables() WHERE table_name = 'costs'").fetchone()
+    assert count == ((0,) if comment is None else (60,))
+    assert comment is None or said == (comment,)
+    # One that comes later is told by its own comment, and may change what the table's says.
+    commit_schema(target(tmp_path), Schema.of([*wanted, Column("late", Text(), original="Late/One")]))
+    assert [column.original for column in target(tmp_path).state().schema][-2:] == ["resourceTags/user:59", "Late/One"]
+
+
+def test_the_statements_of_a_commit_do_not_grow_with_thousands_of_columns(tmp_path: Path) -> None:
+    def statements(columns: int) -> int:
+        place = tmp_path / str(columns)
+        place.mkdir()
+        table = target(place)
+        state = table.state()
+        plan = plan_evolution(None, wide_schema(columns))
+        staging = table.stage(state, plan)
+        executed: list[str] = []
+
+        def note(frame: FrameType, event: str, function: object) -> None:
+            if event == "c_call" and getattr(function, "__name__", "") == "execute":
+                executed.append(event)
+
+        sys.setprofile(note)
+        try:
+            table.commit(state, staging, Change(plan))
+        finally:
+            sys.setprofile(None)
+        return len(executed)
+
+    few, many = statements(250), statements(5_008)
+    assert 250 < few < 300
+    assert many < 50 < MOST_COMMENTS

@@ -4,7 +4,9 @@ Everything here is the public DataFrame API, so that classic Spark and Spark Con
 """
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -146,7 +148,7 @@ def _launch(builder: SparkSession.Builder, settings: Settings, *, local: bool, w
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with closing(JvmLog.open(settings.spark.log)) as log:
         try:
-            with starting_quietly(log), _no_remote_of_the_environment():
+            with starting_quietly(log), _no_remote_of_the_environment(), _same_answer_to_interrupts():
                 return builder.getOrCreate()
         except (PySparkException, OSError, RuntimeError) as failure:
             said = log.tail()
@@ -165,6 +167,19 @@ def _no_remote_of_the_environment() -> Iterator[None]:
     finally:
         if remote is not None:
             os.environ["SPARK_REMOTE"] = remote
+
+
+@contextmanager
+def _same_answer_to_interrupts() -> Iterator[None]:
+    """pyspark puts a handler of its own in place of the program's; `run_tasks` cancels what an interrupt ends."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 # Settings that any session can take while it runs.

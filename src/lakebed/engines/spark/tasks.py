@@ -1,14 +1,21 @@
 """Runs numbered tasks on Spark's workers: one stage, no shuffle, and only what each task returns comes back."""
 
 import pickle
+import uuid
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
+from typing import TYPE_CHECKING
 
+from pyspark import InheritableThread
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.errors import EngineError
 from lakebed.kernels.worker import run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def run_tasks(session: SparkSession, tasks: Callable[[int], object], count: int) -> list[object]:
@@ -17,11 +24,40 @@ def run_tasks(session: SparkSession, tasks: Callable[[int], object], count: int)
         return []
     numbers = session.range(0, count, 1, count)
     try:
-        returned = numbers.mapInArrow(partial(run, tasks), "task long, result binary").toArrow()
+        returned = _collect(session, numbers.mapInArrow(partial(run, tasks), "task long, result binary"))
     except PySparkException as error:
         raise EngineError(f"the Spark job failed: {reason(error)}") from error
     results = dict(zip(returned.column(0).to_pylist(), returned.column(1).to_pylist(), strict=True))
     return [pickle.loads(results[number]) for number in range(count)]
+
+
+def _collect(session: SparkSession, frame: DataFrame) -> "pa.Table":
+    """What the frame gives. An interrupt cancels its job; pyspark by itself would wait for the job's end.
+
+    The job is waited for in a thread of its own, which has the caller's job properties: a signal reaches the main
+    thread only, and only where that is not inside of pyspark.
+    """
+    tag = f"lakebed-{uuid.uuid4().hex}"
+    outcome: Future[pa.Table] = Future()
+
+    def collect() -> None:
+        session.addTag(tag)
+        try:
+            outcome.set_result(frame.toArrow())
+        except BaseException as error:  # noqa: BLE001 -- raised where the result is waited for
+            outcome.set_exception(error)
+        finally:
+            session.removeTag(tag)
+
+    thread = InheritableThread(target=collect, session=session, daemon=True)
+    thread.start()
+    try:
+        return outcome.result()
+    except KeyboardInterrupt:
+        session.interruptTag(tag)
+        raise
+    finally:
+        thread.join()
 
 
 def reason(error: PySparkException) -> str:

@@ -10,6 +10,7 @@ import duckdb
 
 from lakebed.errors import ConcurrentModification, TargetError, TargetLocked, first_line
 from lakebed.retry import retry, waiting
+from lakebed.storage import system_errors
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 
@@ -43,7 +44,8 @@ class DuckDBFile:
     def writing(self) -> Iterator[Connection]:
         """A connection inside a transaction that commits at the end of the block, or rolls back if it raises."""
         with self._translated_errors():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with system_errors(str(self.path)):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = self._connect(read_only=False)
             try:
                 connection.execute("SET TimeZone = 'UTC'")
@@ -101,7 +103,16 @@ class DuckDBFile:
                 remedy="Nothing was committed. Read the table again and repeat the change.",
             ) from error
         except duckdb.Error as error:
-            raise TargetError(f"{self.path}: {first_line(error)}") from error
+            said = first_line(error)
+            named = said if str(self.path) in said else f"{self.path}: {said}"
+            raise TargetError(named, remedy=self._remedy(said)) from error
+
+    def _remedy(self, said: str) -> str | None:
+        if "ermission denied" in said or "read-only" in said.lower():
+            return f"Give this user the right to write {self.path} and its folder, or choose another target."
+        if "Not a directory" in said or "No such file or directory" in said:
+            return "The folder is not there and cannot be made: choose another target."
+        return None
 
 
 def first_row(connection: Connection, statement: str, values: Sequence[object] = ()) -> tuple[Any, ...] | None:

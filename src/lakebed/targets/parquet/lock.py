@@ -15,7 +15,7 @@ from typing import Protocol
 from lakebed import retry as retries
 from lakebed.errors import AlreadyExists, Changed, NotFound, StorageError, TargetError, TargetLocked
 from lakebed.retry import Backoff, retry, waiting
-from lakebed.storage import Storage, is_local, local_path
+from lakebed.storage import Storage, is_local, local_path, system_errors
 
 WAIT_SECONDS = 120.0
 LEASE_SECONDS = 30.0
@@ -116,8 +116,9 @@ def _unusable(uri: str, why: str) -> TargetError:
 @contextlib.contextmanager
 def _flock(uri: str, wait_seconds: float) -> Iterator[None]:
     path = local_path(uri)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = _open_plain(uri, os.O_RDWR | os.O_CREAT)
+    with system_errors(uri):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = _open_plain(uri, os.O_RDWR | os.O_CREAT)
     # The file stays when the lock goes: removing it would let two processes lock two files of one name.
     with open(descriptor, "r+", errors="replace") as handle:
         try:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 from lakebed.errors import TargetError
-from lakebed.storage import Storage, is_local, join, local_path
+from lakebed.storage import Storage, is_local, join, local_path, system_errors
 from lakebed.targets.shared.containment import LinkGuard, require_no_link
 
 # Object stores do not tell that a process has died; a staging that old has no owner any more.
@@ -43,11 +43,12 @@ class StagingArea:
             self._storage.put(owner, b"", create_only=True)
             return id_
         path = local_path(owner)
-        local_path(self._folder).mkdir(parents=True, exist_ok=True)
-        # Rows that are not committed are for nobody else's eyes; what is moved into place keeps its own rights.
-        path.parent.mkdir(mode=0o700)
-        path.parent.joinpath("data").mkdir()
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with system_errors(self._folder):
+            local_path(self._folder).mkdir(parents=True, exist_ok=True)
+            # Rows that are not committed are for nobody else's eyes; what is moved into place keeps its own rights.
+            path.parent.mkdir(mode=0o700)
+            path.parent.joinpath("data").mkdir()
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         # The system frees this lock when the process ends, however it ends.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if not path.exists():
