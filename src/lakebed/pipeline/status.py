@@ -6,8 +6,7 @@ from typing import Unpack
 
 from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.tables import parse_target
-from lakebed.state.claims import ClaimRecord, load_resource, staging_resource
-from lakebed.state.records import DeliveryRecord, LoadRecord
+from lakebed.state.records import ClaimRecord, DeliveryRecord, LoadRecord, load_resource, staging_resource
 
 
 @dataclass(frozen=True)

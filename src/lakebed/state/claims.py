@@ -18,22 +18,12 @@ from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, insert, s
 from sqlalchemy.exc import IntegrityError
 
 from lakebed.errors import ClaimHeld, StateError
-from lakebed.model import Slice
 from lakebed.state.database import transaction
+from lakebed.state.records import ClaimRecord
 from lakebed.state.tables import CLAIMS
 
 LEASE = timedelta(seconds=90)
 HEARTBEAT_SECONDS = 15.0
-
-
-def load_resource(table: str, slice_: Slice) -> str:
-    """The claim on loading a slice of a table: whichever delivery it is."""
-    return f"load {slice_} into {table}"
-
-
-def staging_resource(slice_: Slice, delivery: str) -> str:
-    """The claim on copying a delivery's files."""
-    return f"stage {slice_}, delivery {delivery}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +136,6 @@ def acquire(engine: Engine, resource: str) -> Claim:
             )
             if taken.rowcount == 1:
                 return Claim(engine, resource, holder)
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimRecord:
-    """Who works on what since when. One that is not `alive` was left by a dead process: the next run takes it over."""
-
-    resource: str
-    host: str
-    pid: int
-    since: datetime
-    alive: bool
 
 
 def all_claims(connection: Connection) -> tuple[ClaimRecord, ...]:

@@ -14,9 +14,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from lakebed.model import Delivery, DeliveryState, Slice, StagedFile
 from lakebed.state import claims, rows
-from lakebed.state.claims import Claim, ClaimRecord
+from lakebed.state.claims import Claim
 from lakebed.state.database import open_database, open_database_read_only, transaction
 from lakebed.state.records import (
+    ClaimRecord,
     DeliveryRecord,
     IdentityRecord,
     LoadOutcome,
@@ -26,6 +27,8 @@ from lakebed.state.records import (
     SchemaChangeRecord,
     StagingFolder,
     SumRecord,
+    load_resource,
+    staging_resource,
 )
 from lakebed.state.tables import (
     DELIVERIES,
@@ -115,11 +118,11 @@ class Ledger:
 
     def claim_load(self, table: str, slice_: Slice) -> Claim:
         """The right to load into a slice of a table, for a `with` block. Raises ClaimHeld while a live run has it."""
-        return claims.acquire(self._engine, claims.load_resource(table, slice_))
+        return claims.acquire(self._engine, load_resource(table, slice_))
 
     def claim_staging(self, slice_: Slice, delivery: str) -> Claim:
         """The right to copy a delivery's files."""
-        return claims.acquire(self._engine, claims.staging_resource(slice_, delivery))
+        return claims.acquire(self._engine, staging_resource(slice_, delivery))
 
     def claims(self) -> tuple[ClaimRecord, ...]:
         """Who works on what, living or dead."""

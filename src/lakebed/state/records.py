@@ -191,3 +191,24 @@ def _type_at(schema: Schema, path: Path) -> DataType:
             case Map(key, value):
                 type_ = key if name == KEY else value
     return type_
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRecord:
+    """Who works on what since when. One that is not `alive` was left by a dead process: the next run takes it over."""
+
+    resource: str
+    host: str
+    pid: int
+    since: datetime
+    alive: bool
+
+
+def load_resource(table: str, slice_: Slice) -> str:
+    """The claim on loading a slice of a table: whichever delivery it is."""
+    return f"load {slice_} into {table}"
+
+
+def staging_resource(slice_: Slice, delivery: str) -> str:
+    """The claim on copying a delivery's files."""
+    return f"stage {slice_}, delivery {delivery}"
