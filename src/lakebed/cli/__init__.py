@@ -5,11 +5,14 @@ A command's module is imported when that command is run, so that `lakebed doctor
 
 import sys
 from importlib import import_module
+from typing import Annotated
 
 import typer
 
 from lakebed import __version__
+from lakebed.cli import logs
 from lakebed.cli.interrupts import leaving_promptly
+from lakebed.cli.logs import LogFormatOption, Quiet, Verbose, accepting_log_options
 
 # command -> the module that holds a function of the same name; the order is the order of `lakebed --help`
 COMMANDS: dict[str, str] = {
@@ -34,16 +37,24 @@ COMMANDS: dict[str, str] = {
 
 def build(arguments: list[str]) -> typer.Typer:
     """The application with the one command that these arguments name, or with all of them where help needs them."""
-    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+    # Help is plain text: `duckdb:FILE[#TABLE]` is no markup.
+    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(invoke_without_command=True)(_root)
-    asked = arguments[0] if arguments else ""
-    for name in [asked] if asked in COMMANDS else COMMANDS:
-        app.command(name)(getattr(import_module(COMMANDS[name]), name))
+    asked = next((word for word in arguments if word in COMMANDS), "")
+    for name in [asked] if asked else COMMANDS:
+        app.command(name)(accepting_log_options(getattr(import_module(COMMANDS[name]), name)))
     return app
 
 
-def _root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
+    log_format: LogFormatOption = None,
+) -> None:
     """Loads data whose columns keep changing into a lake that never loses one."""
+    logs.reset()
+    logs.choose(verbose, quiet=quiet, format=log_format)
     if version:
         typer.echo(f"lakebed {__version__}")
         raise typer.Exit

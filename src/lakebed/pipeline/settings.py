@@ -11,7 +11,7 @@ from lakebed.workspace import Workspace
 OnConflict: TypeAlias = Literal["refuse", "variant"]
 
 # Parameters of the functions, so that a misspelt keyword is answered with the one that was meant.
-PARAMETERS = ("table", "report", "payer", "period", "since", "workdir", "spark", "observer")
+PARAMETERS = ("table", "report", "payer", "period", "since", "until", "workdir", "spark", "observer")
 
 
 class RunSettings(TypedDict, total=False):
