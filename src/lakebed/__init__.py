@@ -25,6 +25,7 @@ PUBLIC: dict[str, str] = {
     "reconcile": "lakebed.pipeline.reconcile",
     "rollback": "lakebed.table.history",
     "run": "lakebed.pipeline.run",
+    "run_sources": "lakebed.pipeline.sources",
     "sample": "lakebed.samples",
     "stage": "lakebed.pipeline.stage",
     "status": "lakebed.pipeline.status",
@@ -50,6 +51,7 @@ PUBLIC: dict[str, str] = {
     "SampleTruth": "lakebed.samples",
     "SchemaChangeRecord": "lakebed.state.records",
     "SnapshotRecord": "lakebed.targets.snapshots",
+    "SourcesReport": "lakebed.pipeline.sources",
     "StageReport": "lakebed.pipeline.stage",
     "StatusReport": "lakebed.pipeline.status",
     "Swept": "lakebed.table.sweep",
@@ -109,6 +111,8 @@ if TYPE_CHECKING:
     from lakebed.pipeline.reports import TableReport as TableReport
     from lakebed.pipeline.run import run as run
     from lakebed.pipeline.settings import RunSettings as RunSettings
+    from lakebed.pipeline.sources import SourcesReport as SourcesReport
+    from lakebed.pipeline.sources import run_sources as run_sources
     from lakebed.pipeline.stage import StageReport as StageReport
     from lakebed.pipeline.stage import stage as stage
     from lakebed.pipeline.status import StatusReport as StatusReport

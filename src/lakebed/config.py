@@ -104,6 +104,31 @@ class StagingSection(_Section):
     )
 
 
+class SourceSection(_Section):
+    """One source: what it is, where it goes, and how its storage is reached where that differs from [storage]."""
+
+    url: str = Field(description="A folder, a manifest or a data file: a local path, s3://, gs:// or az://.")
+    target: str | None = None
+    table: str | None = None
+    report: str | None = None
+    payer: str | None = None
+    period: str | None = None
+    since: str | None = None
+    until: str | None = None
+    # the keys of [storage]
+    endpoint_url: str | None = None
+    region: str | None = None
+    profile: str | None = None
+    access_key_id: str | None = Field(default=None, repr=False)
+    secret_access_key: str | None = Field(default=None, repr=False)
+    session_token: str | None = Field(default=None, repr=False)
+    anonymous: bool | None = None
+    role_arn: str | None = None
+    role_session_name: str | None = None
+    external_id: str | None = None
+    requester_pays: bool | None = None
+
+
 class Settings(_Section):
     """Everything that can be set. Paths are absolute once loaded."""
 
@@ -144,6 +169,11 @@ class Settings(_Section):
         default_factory=dict,
         description="Iceberg catalogs by name, as [catalog.NAME] with any PyIceberg properties; iceberg:NAME:NAMESPACE "
         "opens one. `lakebed` is the default one: SQLite in the work directory unless it is set here.",
+    )
+    source: dict[str, SourceSection] = Field(
+        default_factory=dict,
+        description="Sources by name, as [source.NAME] with url, target, table, report, payer, period, since, until "
+        "and any key of [storage]. `lakebed run` without a source runs them all, `lakebed run NAME` one.",
     )
 
     @property
@@ -355,7 +385,10 @@ def _explain(invalid: ValidationError, values: Mapping[str, object], origins: Ma
     message = problem["msg"].removeprefix("Value error, ")
     inside = f" ({where})" if where != key else ""
     # Keys and tokens are not repeated on a terminal or in a log.
-    shown = "wrong" if key.startswith("storage.") else repr(problem["input"])
+    shown = "wrong" if key.startswith(("storage.", "source")) else repr(problem["input"])
+    if problem["type"] == "extra_forbidden" and len(problem["loc"]) > 1:
+        remedy = _nearest(str(problem["loc"][-1]), SourceSection.model_fields)
+        return ConfigError(f"{origins.get(key, key)}{inside} is not a setting", remedy=remedy)
     return ConfigError(f"{origins.get(key, key)}{inside} is {shown}: {message}")
 
 

@@ -34,6 +34,7 @@ Each class carries its facts as attributes and builds its own message: what happ
 standard library is imported here, because workers import this module too.
 """
 
+import errno
 from collections.abc import Sequence
 
 MERGE_ERROR_KINDS = (
@@ -123,6 +124,22 @@ class AlreadyExists(StorageError):
 
 class Changed(StorageError):
     """The object is not the one that was seen before."""
+
+
+def system_refusal(error: OSError, place: str) -> StorageError:
+    """What the operating system refused, told once: to which file, why, and what to do."""
+    said = error.strerror or first_line(error)
+    where = str(error.filename) if error.filename else place
+    remedies = {
+        errno.EACCES: "Give this user the right to it, or choose another place.",
+        errno.EPERM: "Give this user the right to it, or choose another place.",
+        errno.EROFS: "The file system is mounted read-only: choose another place.",
+        errno.ENOTDIR: "A part of the path is a file and no folder: choose another place.",
+        errno.ENOENT: "The folder is not there and cannot be made: choose another place.",
+        errno.ENOSPC: "Make room on the disk, and run again: what was begun is cleared up then.",
+        errno.EDQUOT: "Make room in the quota, and run again: what was begun is cleared up then.",
+    }
+    return StorageError(f"{where}: {said}", uri=place, remedy=remedies.get(error.errno or 0))
 
 
 class SourceError(LakebedError):

@@ -4,7 +4,6 @@ Reading and listing go through obstore everywhere. Local writes are made durable
 does not do. Kernels on workers use `kernels/files.py` with the same settings.
 """
 
-import errno
 import hashlib
 import os
 import secrets
@@ -22,7 +21,16 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, PreconditionError
 from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
-from lakebed.errors import AlreadyExists, Changed, ConfigError, LakebedError, NotFound, StorageError, first_line
+from lakebed.errors import (
+    AlreadyExists,
+    Changed,
+    ConfigError,
+    LakebedError,
+    NotFound,
+    StorageError,
+    first_line,
+    system_refusal,
+)
 from lakebed.kernels.storage_settings import StorageSettings
 
 if TYPE_CHECKING:
@@ -360,22 +368,6 @@ def _translated(uri: str) -> Iterator[None]:
 def local_name(uri: str) -> str:
     """How messages of the system name a place."""
     return str(local_path(uri)) if is_local(uri) else uri
-
-
-def system_refusal(error: OSError, place: str) -> StorageError:
-    """What the operating system refused, told once: to which file, why, and what to do."""
-    said = error.strerror or first_line(error)
-    where = str(error.filename) if error.filename else place
-    remedies = {
-        errno.EACCES: "Give this user the right to it, or choose another place.",
-        errno.EPERM: "Give this user the right to it, or choose another place.",
-        errno.EROFS: "The file system is mounted read-only: choose another place.",
-        errno.ENOTDIR: "A part of the path is a file and no folder: choose another place.",
-        errno.ENOENT: "The folder is not there and cannot be made: choose another place.",
-        errno.ENOSPC: "Make room on the disk, and run again: what was begun is cleared up then.",
-        errno.EDQUOT: "Make room in the quota, and run again: what was begun is cleared up then.",
-    }
-    return StorageError(f"{where}: {said}", uri=place, remedy=remedies.get(error.errno or 0))
 
 
 @contextmanager

@@ -231,8 +231,10 @@ def test_files_without_a_manifest_are_loaded_as_what_they_were_said_to_be(
 def test_commands_without_anything_to_do_say_what_comes_first(lakebed_command: Lakebed, tmp_path: Path) -> None:
     assert "begins" in lakebed_command("status").stdout
     nothing = lakebed_command("load", "--target", "duckdb:costs")
-    assert nothing.exit_code == 1
+    assert nothing.exit_code == 0
+    assert "nothing waits to be loaded" in nothing.stderr
     assert "lakebed discover SOURCE" in nothing.stderr
+    assert deliveries(lakebed_command("load", "--target", "duckdb:costs", "--json")) == []
     unknown = lakebed_command("reconcile", "--target", "duckdb:costs")
     assert unknown.exit_code == 1
     assert "the ledger knows no load into" in unknown.stderr

@@ -9,7 +9,7 @@ from lakebed.pipeline.settings import PARAMETERS, RunSettings
 
 
 def test_every_setting_is_a_keyword() -> None:
-    assert set(RunSettings.__annotations__) == {info.keyword for info in setting_infos()} - {"workdir"}
+    assert set(RunSettings.__annotations__) == {info.keyword for info in setting_infos()} - {"workdir", "source"}
 
 
 @pytest.mark.parametrize(

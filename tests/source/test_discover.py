@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from lakebed.errors import ConfigError, NotFound
 from lakebed.model import Delivery
 from lakebed.samples import SampleSpec, SampleTruth, make_sample
 from lakebed.source.discover import DiscoverReport, find_deliveries
-from lakebed.source.filters import DiscoverFilters
+from lakebed.source.filters import DiscoverFilters, months_ago
 from lakebed.source.header import with_columns
 from lakebed.storage import Entry, Storage
 
@@ -424,3 +424,21 @@ def test_a_real_manifest_of_2017_without_its_files() -> None:
 def test_created_at_is_a_time_in_utc(tmp_path: Path) -> None:
     make_sample(tmp_path, months=1, rows=4, columns=80)
     assert found(tmp_path).deliveries[0].created_at == datetime(2026, 11, 8, 5, 36, 21, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "month"),
+    [("-0m", "2026-02"), ("-1m", "2026-01"), ("-2m", "2025-12"), ("-14m", "2024-12"), ("-3", None), ("3m", None)],
+)
+def test_a_month_may_be_told_from_now(text: str, month: str | None) -> None:
+    assert months_ago(text, date(2026, 2, 28)) == month
+
+
+def test_months_from_and_until(tmp_path: Path) -> None:
+    make_sample(tmp_path, months=4, rows=4, columns=80, spec=SampleSpec(restate=False))
+    between = found(tmp_path, since="2026-08", until="2026-09").deliveries
+    assert [one.slice.period for one in between] == ["2026-09", "2026-08"]
+    assert DiscoverFilters(since="-3m", until="-1m").wants_period(DiscoverFilters(period="-2m").period or "")
+    for wrong in ({"since": "-3months"}, {"until": "soon"}, {"since": "2026-05", "until": "2026-04"}):
+        with pytest.raises(ConfigError):
+            DiscoverFilters(**wrong)

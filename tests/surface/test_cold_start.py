@@ -94,7 +94,8 @@ def test_optional_packages_are_never_imported_with_a_module_that_can_do_without(
         (["--verison"], 2, "there is no option '--verison'. Did you mean --version?"),
         (["--version", "run"], 0, "lakebed 0."),
         (["run", "--no-such"], 2, "No such option"),
-        (["run"], 2, "Missing argument"),
+        (["run"], 2, "there is no source to run"),
+        (["plan"], 2, "Missing argument"),
     ],
 )
 def test_wrong_usage_is_told(arguments: list[str], code: int, said: str, tmp_path: Path) -> None:

@@ -40,7 +40,11 @@ COMMANDS: dict[str, str] = {
     "doctor": "Check Java, Spark, the work directory, DuckDB, Iceberg and storage, and say how to put right what is "
     "wrong.",
 }
-_OPTIONS = {"--version": "Print the version and stop.", "--help": "Show this message and exit."}
+_OPTIONS = {
+    "--version": "Print the version and stop.",
+    "--help": "Show this message and exit.",
+    "-v, -q": "Log every step with its seconds, or only errors. Also behind the command's name.",
+}
 _WIDEST = 110
 
 
@@ -48,36 +52,33 @@ def build(arguments: list[str]) -> "typer.Typer":
     """The application with the one command that these arguments name, or with all of them."""
     import typer
 
+    from lakebed.cli import logs
+
     # Plain text, not boxes: it says what brackets say, `duckdb:FILE[#TABLE]`, and is there at once.
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    # Without it an application of one command would not expect that command's name.
-    app.callback()(_root)
-    asked = arguments[0] if arguments else ""
-    for name in [asked] if asked in COMMANDS else COMMANDS:
-        app.command(name)(getattr(import_module(f"lakebed.cli.{name}"), name))
+    app.callback()(logs.begin)
+    asked = next((word for word in arguments if word in COMMANDS), "")
+    for name in [asked] if asked else COMMANDS:
+        app.command(name)(logs.accepting_log_options(getattr(import_module(f"lakebed.cli.{name}"), name)))
     return app
-
-
-def _root() -> None:
-    pass
 
 
 def main() -> None:
     """The `lakebed` command."""
     arguments = sys.argv[1:]
     first = arguments[0] if arguments else None
-    if first in COMMANDS:
+    if first is None:
+        sys.stderr.write(root_help())
+        sys.exit(2)
+    if first == "--version":
+        sys.stdout.write(f"lakebed {__version__}\n")
+    elif first == "--help":
+        sys.stdout.write(root_help())
+    elif first in COMMANDS or (first.startswith("-") and COMMANDS.keys() & set(arguments)):
         from lakebed.cli.interrupts import leaving_promptly
 
         with leaving_promptly():
             build(arguments)(prog_name="lakebed", args=arguments)
-    elif first == "--version":
-        sys.stdout.write(f"lakebed {__version__}\n")
-    elif first == "--help":
-        sys.stdout.write(root_help())
-    elif first is None:
-        sys.stderr.write(root_help())
-        sys.exit(2)
     else:
         _refuse(first)
 

@@ -14,12 +14,15 @@ def discover(
     payer: options.Payer = None,
     period: options.Period = None,
     since: options.Since = None,
+    until: options.Until = None,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
     """List the deliveries of a source: the one that counts for each month, and those it supersedes."""
     with reporting(as_json=as_json):
-        found = lakebed.discover(source, report=report, payer=payer, period=period, since=since, workdir=workdir)
+        found = lakebed.discover(
+            source, report=report, payer=payer, period=period, since=since, until=until, workdir=workdir
+        )
     for message in found.all_warnings:
         warn(message)
     show(found, as_json=as_json, render=lambda: _render(found))

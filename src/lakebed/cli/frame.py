@@ -4,6 +4,7 @@
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -16,11 +17,11 @@ from rich.markup import escape as escape
 from rich.table import Table
 
 from lakebed.cli.interrupts import INTERRUPTS, Interrupted
-from lakebed.errors import ConfigError, LakebedError
-from lakebed.storage import system_refusal
+from lakebed.cli.logs import ERR as ERR
+from lakebed.cli.logs import say as say
+from lakebed.errors import ConfigError, LakebedError, system_refusal
 
-# Logs, progress and errors; what a pipe reads goes to `OUT`.
-ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+# What a pipe reads; everything else goes to `logs.ERR`.
 OUT = Console(highlight=False, soft_wrap=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout; logs and progress go to stderr.")]
@@ -49,7 +50,7 @@ def reporting(*, as_json: bool) -> Iterator[None]:
     except Interrupted as interrupted:
         if as_json:
             print_json({"error": interrupted.to_dict()})
-        ERR.print(f"[bold red]{escape(interrupted.told)}[/]")
+        say(f"[bold red]{escape(interrupted.told)}[/]", level=logging.ERROR)
         raise typer.Exit(interrupted.exit_code) from None
     except LakebedError as error:
         fail(error, as_json=as_json)
@@ -87,13 +88,13 @@ def fail(error: LakebedError, *, as_json: bool) -> NoReturn:
     """Prints an error the one way there is and leaves with 1, or with 2 for wrong usage."""
     if as_json:
         print_json({"error": error.to_dict()})
-    ERR.print(f"[bold red]error:[/] {escape(str(error))}")
+    say(f"[bold red]error:[/] {escape(str(error))}", level=logging.ERROR)
     raise typer.Exit(2 if isinstance(error, ConfigError) else 1)
 
 
 def warn(message: str) -> None:
     """A warning on stderr; commands also put it into their JSON."""
-    ERR.print(f"[yellow]warning:[/] {escape(message)}")
+    say(f"[yellow]warning:[/] {escape(message)}", level=logging.WARNING)
 
 
 def print_table(table: Table) -> None:

@@ -2,9 +2,9 @@
 
 import lakebed
 from lakebed.cli import options
-from lakebed.cli.frame import Json, Workdir, reporting
+from lakebed.cli.frame import Json, Workdir, reporting, say
 from lakebed.cli.progress import ProgressBars
-from lakebed.cli.run import finish
+from lakebed.cli.run import finish, measuring
 
 
 def load(
@@ -14,6 +14,7 @@ def load(
     payer: options.Payer = None,
     period: options.Period = None,
     since: options.Since = None,
+    until: options.Until = None,
     decimals: options.Decimals = None,
     naming: options.NamingRule = None,
     on_bad_value: options.BadValue = None,
@@ -22,11 +23,12 @@ def load(
     strict: options.Strict = None,
     master: options.Master = None,
     remote: options.Remote = None,
+    metrics_file: options.MetricsFile = None,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
     """Load the deliveries that the ledger knows from `discover` and `stage` and that are not loaded yet."""
-    with reporting(as_json=as_json), ProgressBars() as bars:
+    with reporting(as_json=as_json), measuring(metrics_file) as measured, ProgressBars() as bars:
         done = lakebed.load(
             target,
             table=table,
@@ -36,6 +38,7 @@ def load(
             payer=payer,
             period=period,
             since=since,
+            until=until,
             decimals=decimals,
             naming=naming,
             on_bad_value=on_bad_value,
@@ -45,4 +48,7 @@ def load(
             master=master,
             remote=remote,
         )
+        measured.reports.append(done)
+    if not done.deliveries:
+        say("nothing waits to be loaded; `lakebed discover SOURCE` or `lakebed stage SOURCE` finds deliveries")
     finish(done, as_json=as_json)

@@ -1,5 +1,6 @@
 """Options that several commands share, each declared once."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,14 +18,38 @@ def _help(section: type[Settings] | type[SparkSection], name: str) -> str:
 Source = Annotated[
     str, typer.Argument(help="A folder, a manifest or a data file: a local path, s3://, gs:// or az://.")
 ]
+SourceOrName = Annotated[
+    str | None,
+    typer.Argument(
+        help="A folder, a manifest or a data file: a local path, s3://, gs:// or az://; or the name of a source of "
+        "lakebed.toml, which wins over a path. Without it: all sources of lakebed.toml."
+    ),
+]
+TargetOfRun = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        help="duckdb:FILE[#TABLE], iceberg:[CATALOG:]NAMESPACE[.TABLE] or parquet:FOLDER. A source of lakebed.toml may "
+        "have its own.",
+    ),
+]
+MetricsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--metrics-file", help="Write what the run did to this file, as Prometheus reads it: rows, seconds, sums."
+    ),
+]
 Target = Annotated[
     str, typer.Option(help="duckdb:FILE[#TABLE], iceberg:[CATALOG:]NAMESPACE[.TABLE] or parquet:FOLDER.")
 ]
 Table = Annotated[str | None, typer.Option(help="The table's name. Without it a table is named after its report.")]
 Report = Annotated[str | None, typer.Option(help="Only this report; for files without a manifest, its name.")]
 Payer = Annotated[str | None, typer.Option(help="Only this payer account.")]
-Period = Annotated[str | None, typer.Option(help="Only this month, as in 2026-10.")]
-Since = Annotated[str | None, typer.Option(help="Only this month and later ones, as in 2026-01.")]
+Period = Annotated[str | None, typer.Option(help="Only this month, as in 2026-10, or -1m for the last one.")]
+Since = Annotated[
+    str | None, typer.Option(help="Only this month and later ones, as in 2026-01, or -3m for three months ago.")
+]
+Until = Annotated[str | None, typer.Option(help="Only this month and earlier ones, as in 2026-06 or -1m.")]
 Decimals = Annotated[str | None, typer.Option(help=_help(Settings, "decimals"))]
 NamingRule = Annotated[Naming | None, typer.Option(help=_help(Settings, "naming"))]
 BadValue = Annotated[OnBadValue | None, typer.Option(help=_help(Settings, "on_bad_value"))]

@@ -1,5 +1,6 @@
 """Draws a run's progress on stderr: files, rows, megabytes a second, time left."""
 
+import logging
 from types import TracebackType
 
 from rich.progress import (
@@ -12,8 +13,9 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from lakebed.cli.frame import ERR, escape, warn
+from lakebed.cli.frame import ERR, escape, say, warn
 from lakebed.cli.interrupts import INTERRUPTS, Interrupted
+from lakebed.cli.logs import shows_progress
 from lakebed.engines.protocols.load import FileDone
 from lakebed.model import Delivery
 from lakebed.pipeline.progress import Observer
@@ -39,7 +41,7 @@ class ProgressBars(Observer):
             TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
             console=ERR,
             transient=True,
-            disable=not ERR.is_terminal,
+            disable=not shows_progress(),
         )
         self._task = self._bars.add_task("", total=None, visible=False, note="")
         self._files = 0
@@ -58,6 +60,9 @@ class ProgressBars(Observer):
         self._bars.stop()
         if isinstance(error, Interrupted):
             error.add_note(_how_far(self._finished, self._deliveries))
+
+    def source_begins(self, name: str) -> None:
+        say(f"[bold]{escape(name)}[/]")
 
     def discovered(self, deliveries: int, superseded: int) -> None:
         self._deliveries += deliveries
@@ -90,7 +95,7 @@ class ProgressBars(Observer):
         self._bars.refresh()
         for message in report.warnings:
             warn(message)
-        ERR.print(_line(report))
+        say(_line(report), level=logging.ERROR if report.state == "failed" else logging.INFO)
         self._finished.append(report)
         INTERRUPTS.release()
 

@@ -21,12 +21,11 @@ _NOTE = "<!-- Written by `make docs` from the code; edit that instead. -->"
 def cli_page() -> str:
     """Every command's help, word for word as `lakebed COMMAND --help` says it in a plain terminal."""
     app = build([])
-    app.rich_markup_mode = None  # plain text instead of boxes
     parts = [
         _NOTE,
         "# Commands",
         "`--json` prints one object on stdout; logs and progress go to stderr.\n"
-        "Exit codes: 0 done, 1 failed or refused, 2 wrong usage.",
+        "Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 130 and 143 ended by SIGINT and SIGTERM.",
     ]
     for name in COMMANDS:
         parts.append(f"## lakebed {name}")

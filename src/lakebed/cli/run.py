@@ -1,23 +1,38 @@
 """`lakebed run`: discover, stage, load and reconcile."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import typer
 from rich.table import Table as RichTable
 
 import lakebed
 from lakebed.cli import options
-from lakebed.cli.frame import ERR, OUT, Json, Workdir, escape, print_table, reporting, show, show_state
+from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, say, show, show_state
+from lakebed.cli.metrics import write_metrics
 from lakebed.cli.progress import ProgressBars
-from lakebed.pipeline.reports import RunReport
+from lakebed.config import load_settings
+from lakebed.errors import ConfigError
+
+if TYPE_CHECKING:
+    from lakebed.pipeline.reports import RunReport
+    from lakebed.pipeline.settings import RunSettings
+    from lakebed.pipeline.sources import SourceFilters, SourcesReport
 
 
 def run(
-    source: options.Source,
-    target: options.Target,
+    source: options.SourceOrName = None,
+    target: options.TargetOfRun = None,
     table: options.Table = None,
     report: options.Report = None,
     payer: options.Payer = None,
     period: options.Period = None,
     since: options.Since = None,
+    until: options.Until = None,
     decimals: options.Decimals = None,
     naming: options.NamingRule = None,
     on_bad_value: options.BadValue = None,
@@ -26,41 +41,105 @@ def run(
     strict: options.Strict = None,
     master: options.Master = None,
     remote: options.Remote = None,
+    metrics_file: options.MetricsFile = None,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
-    """Load every delivery that is not loaded yet, and reconcile each with its source files."""
-    with reporting(as_json=as_json), ProgressBars() as bars:
-        done = lakebed.run(
-            source,
-            target,
-            table=table,
-            workdir=workdir,
-            observer=bars,
-            report=report,
-            payer=payer,
-            period=period,
-            since=since,
-            decimals=decimals,
-            naming=naming,
-            on_bad_value=on_bad_value,
-            on_conflict=on_conflict,
-            no_stage=no_stage,
-            strict=strict,
-            master=master,
-            remote=remote,
-        )
-    finish(done, as_json=as_json)
+    """Load every delivery that is not loaded yet, and reconcile each with its source files.
+
+    Without a source, all that lakebed.toml names as [source.NAME] are run, one after the other.
+    """
+    where: SourceFilters = {
+        "table": table,
+        "report": report,
+        "payer": payer,
+        "period": period,
+        "since": since,
+        "until": until,
+    }
+    settings: RunSettings = {
+        "decimals": decimals,
+        "naming": naming,
+        "on_bad_value": on_bad_value,
+        "on_conflict": on_conflict,
+        "no_stage": no_stage,
+        "strict": strict,
+        "master": master,
+        "remote": remote,
+    }
+    with reporting(as_json=as_json), measuring(metrics_file) as measured, ProgressBars() as bars:
+        named = source is None or source in load_settings({"workdir": workdir}).source
+        if named:
+            chosen = None if source is None else [source]
+            all_done = lakebed.run_sources(chosen, target=target, workdir=workdir, observer=bars, **where, **settings)
+            measured.reports.extend(all_done.reports.values())
+            measured.failed = bool(all_done.errors)
+            for error in all_done.errors.values() if source is not None else ():
+                raise error
+        elif source is not None and target is not None:
+            done = lakebed.run(source, target, workdir=workdir, observer=bars, **where, **settings)
+            measured.reports.append(done)
+        else:
+            from lakebed.targets.registry import forms
+
+            raise ConfigError(
+                f"where should {source} go? There is no --target",
+                remedy="A target is written as one of: " + forms() + ". A source of that name is not in lakebed.toml.",
+            )
+    if not named:
+        finish(done, as_json=as_json)
+    elif source is not None:
+        finish(all_done.reports[source], as_json=as_json)
+    else:
+        _finish_all(all_done, as_json=as_json)
 
 
-def finish(done: RunReport, *, as_json: bool) -> None:
+@dataclass
+class Measured:
+    """What the metrics are made of."""
+
+    reports: "list[RunReport]" = field(default_factory=list)
+    failed: bool = False
+
+
+@contextmanager
+def measuring(path: Path | None) -> Iterator[Measured]:
+    """Writes the metrics of what the block collects, of a block that fails too."""
+    measured = Measured()
+    try:
+        yield measured
+    except BaseException:
+        measured.failed = True
+        raise
+    finally:
+        if path is not None:
+            failed = measured.failed or any(report.failed for report in measured.reports)
+            write_metrics(path, measured.reports, succeeded=not failed)
+
+
+def finish(done: "RunReport", *, as_json: bool) -> None:
     """The summary, and exit code 1 where a delivery failed or does not add up."""
     show(done, as_json=as_json, render=lambda: render(done))
     if done.failed:
         raise typer.Exit(1)
 
 
-def render(done: RunReport) -> None:
+def _finish_all(done: "SourcesReport", *, as_json: bool) -> None:
+    """The summary of each source, and exit code 1 where one of them failed."""
+
+    def render_each() -> None:
+        for name, report in done.reports.items():
+            OUT.print(f"[bold]{escape(name)}[/]")
+            render(report)
+
+    show(done, as_json=as_json, render=render_each)
+    for name, error in done.errors.items():
+        say(f"[bold red]error:[/] {escape(name)}: {escape(str(error))}", level=logging.ERROR)
+    if done.failed:
+        raise typer.Exit(1)
+
+
+def render(done: "RunReport") -> None:
     """One line for each delivery, and what the tables hold now. A report that is the only one is not named again."""
     lines = RichTable(box=None, pad_edge=False)
     several = len({one.report for one in done.deliveries}) > 1
@@ -81,11 +160,14 @@ def render(done: RunReport) -> None:
             else "",
             "" if one.skipped else f"{one.seconds:.1f}",
         )
-    print_table(lines)
+    if done.deliveries:
+        print_table(lines)
     for table in done.tables:
         OUT.print(f"{escape(table.address)} has {table.rows:,} rows")
     for one in done.deliveries:
         for column, values in one.rounded.items():
-            ERR.print(f"[yellow]rounded:[/] {values:,} values of {escape(column)} in {one.period} lost digits")
+            lost = f"[yellow]rounded:[/] {values:,} values of {escape(column)} in {one.period} lost digits"
+            say(lost, level=logging.WARNING)
         if one.rejected_rows:
-            ERR.print(f"[yellow]quarantined:[/] {one.rejected_rows:,} rows of {escape(one.report)} {one.period}")
+            aside = f"[yellow]quarantined:[/] {one.rejected_rows:,} rows of {escape(one.report)} {one.period}"
+            say(aside, level=logging.WARNING)

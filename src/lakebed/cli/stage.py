@@ -12,13 +12,14 @@ def stage(
     payer: options.Payer = None,
     period: options.Period = None,
     since: options.Since = None,
+    until: options.Until = None,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
     """Copy the files of every delivery that counts, in parallel and with checksums. What is there already stays."""
     with reporting(as_json=as_json), ProgressBars() as bars:
         done = lakebed.stage(
-            source, workdir=workdir, observer=bars, report=report, payer=payer, period=period, since=since
+            source, workdir=workdir, observer=bars, report=report, payer=payer, period=period, since=since, until=until
         )
 
     def render() -> None:

@@ -62,12 +62,15 @@ def commit_delivery(
 def _plan_and_commit(
     context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: Sequence[Delivery]
 ) -> CommittedLoad:
-    target = context.target(address)
-    state = target.state()
-    schema = state.schema if state.exists else None
-    plan = plan_delivery(delivery, target, schema, known=known, ledger=context.ledger, settings=context.settings)
+    steps, target = context.steps, context.target(address)
+    with steps.step("plan"):
+        state = target.state()
+        schema = state.schema if state.exists else None
+        plan = plan_delivery(delivery, target, schema, known=known, ledger=context.ledger, settings=context.settings)
     with _staging_folder(context, claim, target, state, plan.evolution) as staging:
-        converted = context.engine.convert(_convert_job(context, delivery, plan, staging), context.observer.converted)
+        with steps.step("convert"):
+            job = _convert_job(context, delivery, plan, staging)
+            converted = context.engine.convert(job, context.observer.converted)
         _require_loadable(context, delivery, converted)
         context.observer.committing(delivery)
         properties = _commit_properties(context, delivery, plan)
@@ -75,10 +78,11 @@ def _plan_and_commit(
         rejected = tuple(
             DataFile(join(staging.folder, file.path), file.rows, file.size_bytes) for file in converted.rejected_files
         )
-        quarantine = context.target(address.beside("_rejected"))
-        _replace_rejected_rows(quarantine, context.engine, delivery.slice, plan.columns.names, rejected, properties)
-        replacement = Replacement(plan.evolution, delivery.slice, converted.files, properties)
-        commit = _replace_slice(target, context.engine, state, staging, replacement)
+        with steps.step("commit"):
+            quarantine = context.target(address.beside("_rejected"))
+            _replace_rejected_rows(quarantine, context.engine, delivery.slice, plan.columns.names, rejected, properties)
+            replacement = Replacement(plan.evolution, delivery.slice, converted.files, properties)
+            commit = _replace_slice(target, context.engine, state, staging, replacement)
     return CommittedLoad(plan, converted, commit)
 
 

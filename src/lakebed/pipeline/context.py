@@ -1,12 +1,12 @@
 """What the deliveries of one run share: settings, ledger, observer, and the session and tables that they open."""
 
-import uuid
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from lakebed.config import Settings
 from lakebed.engines.protocols.load import Engine
 from lakebed.pipeline.progress import Observer
+from lakebed.pipeline.steps import Steps
 from lakebed.state.ledger import Ledger
 from lakebed.storage import Storage
 from lakebed.table.sweep import sweep_orphan
@@ -30,8 +30,10 @@ class RunContext:
         source: str,
         observer: Observer,
         spark: "SparkSession | None" = None,
+        *,
+        steps: Steps | None = None,
     ) -> None:
-        self.id = uuid.uuid4().hex
+        self.steps = steps or Steps()
         self.workspace = workspace
         self.ledger = ledger
         self.source = source
@@ -51,6 +53,11 @@ class RunContext:
         """Stops the Spark session that this run has started; after it nobody writes for this run."""
         self._session = None
         self._open.close()
+
+    @property
+    def id(self) -> str:
+        """Distinct from every other run's."""
+        return self.steps.run
 
     @property
     def settings(self) -> Settings:

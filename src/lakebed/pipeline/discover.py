@@ -20,6 +20,7 @@ def discover(
     payer: str | None = None,
     period: str | None = None,
     since: str | None = None,
+    until: str | None = None,
     workdir: str | os.PathLike[str] | None = None,
     **settings: Unpack[RunSettings],
 ) -> DiscoverReport:
@@ -32,7 +33,7 @@ def discover(
     workspace = open_workspace(workdir, settings)
     place = os.fspath(source)
     found = find_deliveries(
-        place, workspace.storage, DiscoverFilters(report, payer, period, since), workspace.settings.limits
+        place, workspace.storage, DiscoverFilters(report, payer, period, since, until), workspace.settings.limits
     )
     with workspace.ledger() as ledger:
         ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)

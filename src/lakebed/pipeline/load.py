@@ -5,7 +5,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
-from lakebed.errors import SourceError
 from lakebed.model import Slice
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.reports import RunReport
@@ -25,6 +24,7 @@ def load(
     payer: str | None = None,
     period: str | None = None,
     since: str | None = None,
+    until: str | None = None,
     workdir: str | os.PathLike[str] | None = None,
     spark: "SparkSession | None" = None,
     observer: Observer | None = None,
@@ -32,21 +32,18 @@ def load(
 ) -> RunReport:
     """Loads the deliveries that the ledger knows from `discover` and `stage` and that are not loaded yet.
 
+    Where none waits, nothing is done and the report is empty.
+
     >>> lakebed.stage("s3://bucket/prefix")  # doctest: +SKIP
     >>> lakebed.load("duckdb:costs.duckdb").rows  # doctest: +SKIP
     80000
     """
-    filters = DiscoverFilters(report, payer, period, since)
+    filters = DiscoverFilters(report, payer, period, since, until)
     with open_workspace(workdir, settings).ledger_for_reading() as ledger:
         waiting: dict[str, list[Slice]] = {}
         for one in ledger.deliveries():
             if one.state not in ("loaded", "superseded") and filters.wants(one.slice):
                 waiting.setdefault(one.source, []).append(one.slice)
-    if not waiting:
-        raise SourceError(
-            "the ledger knows no delivery that waits to be loaded",
-            remedy="`lakebed discover SOURCE` or `lakebed stage SOURCE` finds some; `lakebed run` does it all.",
-        )
     done = []
     for source, slices in waiting.items():
         wanted = _narrow(filters, slices)
@@ -59,6 +56,7 @@ def load(
                 payer=wanted.payer,
                 period=wanted.period,
                 since=wanted.since,
+                until=wanted.until,
                 workdir=workdir,
                 spark=spark,
                 observer=observer,

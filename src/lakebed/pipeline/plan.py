@@ -81,6 +81,7 @@ def plan(
     payer: str | None = None,
     period: str | None = None,
     since: str | None = None,
+    until: str | None = None,
     workdir: str | os.PathLike[str] | None = None,
     **settings: Unpack[RunSettings],
 ) -> PlanReport:
@@ -91,7 +92,9 @@ def plan(
     [('load', '2026-10'), ('load', '2026-09')]
     """
     workspace = open_workspace(workdir, settings)
-    found = discover_to_load(workspace, os.fspath(source), DiscoverFilters(report, payer, period, since), Observer())
+    found = discover_to_load(
+        workspace, os.fspath(source), DiscoverFilters(report, payer, period, since, until), Observer()
+    )
     tables = choose_tables(parse_target(target), (delivery.slice for delivery in found.deliveries), table=table)
     planned: list[PlannedDelivery] = []
     left: dict[str, Schema] = {}  # by table: each delivery is planned on the schema that the one before would leave

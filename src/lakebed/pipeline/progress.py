@@ -8,6 +8,9 @@ from lakebed.pipeline.reports import DeliveryReport
 class Observer:
     """Called at every step. This one ignores them all; the command line draws them."""
 
+    def source_begins(self, name: str) -> None:
+        """One of several configured sources is about to be run."""
+
     def discovered(self, deliveries: int, superseded: int) -> None:
         """Discovery is over."""
 

@@ -107,6 +107,8 @@ class DeliveryReport:
     rejected_rows: int = 0
     warnings: tuple[str, ...] = ()
     rounded: Mapping[str, int] = field(default_factory=dict)
+    size_bytes: int = 0  # of its source files
+    steps: Mapping[str, float] = field(default_factory=dict)  # seconds of each
 
     @classmethod
     def of(cls, delivery: Delivery, table: str, state: DeliveryState) -> "DeliveryReport":
@@ -120,6 +122,7 @@ class DeliveryReport:
             complete=delivery.complete,
             rows=0,
             files=len(delivery.files),
+            size_bytes=delivery.size_bytes,
             table=table,
         )
 

@@ -18,6 +18,7 @@ from lakebed.pipeline.reconcile import load_outcome, reconcile_load
 from lakebed.pipeline.reports import DeliveryReport, RunReport, TableReport
 from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.stage import prepare_files, remove_unneeded_copies
+from lakebed.pipeline.steps import Steps
 from lakebed.pipeline.tables import ReportKey, choose_tables, parse_target
 from lakebed.retry import retry
 from lakebed.source.filters import DiscoverFilters
@@ -44,6 +45,7 @@ def run(
     payer: str | None = None,
     period: str | None = None,
     since: str | None = None,
+    until: str | None = None,
     workdir: str | os.PathLike[str] | None = None,
     spark: "SparkSession | None" = None,
     observer: Observer | None = None,
@@ -64,18 +66,20 @@ def run(
     # Before anything is discovered or copied in vain.
     require_engine("spark", "a load")
     require_target(wanted.kind, str(wanted))
-    place, watch = os.fspath(source), observer or Observer()
-    found = discover_to_load(workspace, place, DiscoverFilters(report, payer, period, since), watch)
+    place, watch, steps = os.fspath(source), observer or Observer(), Steps()
+    with steps.step("discover"):
+        found = discover_to_load(workspace, place, DiscoverFilters(report, payer, period, since, until), watch)
     tables = choose_tables(wanted, (delivery.slice for delivery in found.deliveries), table=table)
-    with workspace.ledger() as ledger, RunContext(workspace, ledger, place, watch, spark) as context:
+    with workspace.ledger() as ledger, RunContext(workspace, ledger, place, watch, spark, steps=steps) as context:
         ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)
-        reports = tuple(
-            _run_delivery(context, delivery, tables[ReportKey.of(delivery.slice)], known=found.deliveries)
-            for delivery in found.deliveries
-        )
+        reports: list[DeliveryReport] = []
+        for delivery in found.deliveries:
+            with steps.of_delivery(delivery.slice):
+                address = tables[ReportKey.of(delivery.slice)]
+                reports.append(_run_delivery(context, delivery, address, known=found.deliveries))
         return RunReport(
             tables=tuple(_table_reports(context, dict.fromkeys(tables.values()), reports)),
-            deliveries=reports,
+            deliveries=tuple(reports),
             warnings=found.all_warnings,
             seconds=_seconds_since(started),
         )
@@ -99,6 +103,7 @@ def _run_delivery(
     except KeyboardInterrupt:
         context.ledger.set_state(delivery.slice, delivery.id, "failed", error=INTERRUPTED)
         raise
+    report = replace(report, steps=dict(context.steps.seconds))
     context.observer.finished(report)
     return report
 
@@ -108,7 +113,8 @@ def _load_if_needed(
 ) -> DeliveryReport:
     target = context.target(address)
     with context.ledger.claim_load(target.address, delivery.slice) as claim:
-        decision = _decide(context, target, delivery)
+        with context.steps.step("decide"):
+            decision = _decide(context, target, delivery)
         if decision.action == "refuse":
             manifest = delivery.manifest or str(delivery.slice)
             raise MissingFile(manifest=manifest, files=delivery.missing, remedy=decision.reason)
@@ -145,7 +151,8 @@ def _load_delivery(
     context: RunContext, claim: Claim, delivery: Delivery, address: Address, known: Sequence[Delivery]
 ) -> DeliveryReport:
     """The steps of one delivery. The ledger records its begin, and its end or its failure."""
-    ready = prepare_files(context, delivery, address)
+    with context.steps.step("stage"):
+        ready = prepare_files(context, delivery, address)
     target, ledger, started = context.target(address), context.ledger, time.monotonic()
     context.observer.loading(ready)
     ledger.begin_load(claim, target.address, ready.slice, ready.id)
@@ -154,7 +161,8 @@ def _load_delivery(
             lambda: commit_delivery(context, claim, address, ready, known),
             what=f"the load of {ready.slice} into {target.address}",
         )
-        reconciliation = reconcile_load(target, ready, committed)
+        with context.steps.step("reconcile"):
+            reconciliation = reconcile_load(target, ready, committed)
     except (LakebedError, KeyboardInterrupt) as error:
         seconds = _seconds_since(started)
         why = str(error) if isinstance(error, LakebedError) else INTERRUPTED

@@ -10,7 +10,7 @@ from lakebed.schema.names import Naming
 from lakebed.workspace import Workspace
 
 # Parameters of the functions, so that a misspelt keyword is answered with the one that was meant.
-PARAMETERS = ("table", "report", "payer", "period", "since", "workdir", "spark", "observer")
+PARAMETERS = ("table", "report", "payer", "period", "since", "until", "workdir", "spark", "observer")
 
 
 class RunSettings(TypedDict, total=False):

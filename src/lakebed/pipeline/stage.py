@@ -52,6 +52,7 @@ def stage(
     payer: str | None = None,
     period: str | None = None,
     since: str | None = None,
+    until: str | None = None,
     workdir: str | os.PathLike[str] | None = None,
     observer: Observer | None = None,
     **settings: Unpack[RunSettings],
@@ -64,7 +65,7 @@ def stage(
     """
     workspace = open_workspace(workdir, settings)
     place, watch = os.fspath(source), observer or Observer()
-    found = discover_to_load(workspace, place, DiscoverFilters(report, payer, period, since), watch)
+    found = discover_to_load(workspace, place, DiscoverFilters(report, payer, period, since, until), watch)
     with workspace.ledger() as ledger:
         ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)
         staged = tuple(stage_delivery(workspace, ledger, delivery, watch) for delivery in found.deliveries)

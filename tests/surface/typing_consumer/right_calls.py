@@ -73,6 +73,14 @@ def change(table: Target) -> None:
     lakebed.sweep(workdir=Path("work"))
 
 
+def every_source(spark: SparkSession) -> None:
+    done = lakebed.run_sources(["acme"], target=Path("costs"), since="-3m", until="2026-10", spark=spark, strict=True)
+    assert_type(done, lakebed.SourcesReport)
+    assert_type([one.rows for one in done.reports.values()], list[int])
+    assert_type(done.failed, tuple[str, ...])
+    assert_type(done.errors["acme"], lakebed.LakebedError)
+
+
 def look(spark: SparkSession) -> None:
     lakebed.read("parquet:costs", columns=["id"])
     lakebed.read(Path("costs"), workdir=Path("work"))

@@ -8,6 +8,7 @@ lakebed.rnu("bills", "duckdb:costs.duckdb")  # attr-defined, reportAttributeAcce
 lakebed.run("bills", "duckdb:costs.duckdb", reports="x")  # call-arg, reportCallIssue
 lakebed.run("bills", "duckdb:costs.duckdb", naming="greek")  # arg-type, reportArgumentType
 lakebed.run("bills")  # call-arg, reportCallIssue
+lakebed.run_sources(["acme"], since=3)  # arg-type, reportArgumentType
 lakebed.plan("bills", "duckdb:costs.duckdb", reports="x")  # call-arg, reportCallIssue
 lakebed.discover("bills", reports="x")  # call-arg, reportCallIssue
 lakebed.stage(b"bills")  # arg-type, reportArgumentType
