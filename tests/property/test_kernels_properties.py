@@ -10,10 +10,10 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from lakebed.errors import BadValue
+from lakebed.errors import BadValue, SourceError
 from lakebed.kernels import blocks
 from lakebed.kernels.convert import Conversion, convert
 from lakebed.kernels.storage_settings import StorageSettings
@@ -99,3 +99,33 @@ def test_text_comes_back_as_it_was_written(
     assert facts.source.rows == len(rows)
     columns = [column.to_pylist() for column in table.columns]
     assert list(zip(*columns, strict=True)) == [tuple(value or None for value in row) for row in rows]
+
+
+# Quotes that open, close or are letters, line ends inside and outside of them, and empty lines.
+pieces = st.sampled_from(["a", "b", ",", '"', '""', "\n", "\r\n", '",', ',"', '"\n', "\n\n", '5" ', '"x\ny"', "é"])
+
+
+@given(st.lists(pieces, max_size=16).map("".join), st.integers(1, 9), st.integers(1, 2))
+@settings(max_examples=500)
+@example("1\n\n2\n\n", 1, 1)
+@example("1\n\n2\n\n", 64, 1)
+@example('a"b\n"c\nd"\n', 1, 1)
+def test_any_text_is_read_as_python_reads_it_wherever_blocks_end(text: str, block_bytes: int, width: int) -> None:
+    schema = pa.schema([(name, pa.string()) for name in "ab"[:width]])
+    data = ",".join(schema.names) + "\n" + text
+    _, *expected = csv.reader(io.StringIO(data, newline=""))
+    if width == 1:
+        expected = [fields or [""] for fields in expected]  # an empty line is a row of NULL
+    whole = list(csv.reader(io.StringIO(data + "\nend", newline="")))[-1] == ["end"]
+    if not whole or any(len(fields) not in (0, width) for fields in expected):
+        event("refused")
+        with pytest.raises(SourceError):
+            load(data.encode(), schema, block_bytes=block_bytes)
+        return
+    event("read")
+    facts, table = load(data.encode(), schema, block_bytes=block_bytes)
+    rows = [tuple(value or None for value in fields) for fields in expected if fields]
+    assert (facts.source.rows, list(zip(*(column.to_pylist() for column in table.columns), strict=True))) == (
+        len(rows),
+        rows,
+    )

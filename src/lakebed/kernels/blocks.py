@@ -19,6 +19,8 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NEWLINE = b"\n"
 _QUOTE = b'"'
 _EMPTY_LINES = re.compile(rb"(?:\r?\n)*")
+# Pairs of quotes, of which the first stands where a value begins, or doubles the one before it.
+_PAIRED_QUOTES = re.compile(rb'(?:[^"]*+(?<![^,\r\n"])"[^"]*+")*+[^"]*+')
 
 
 class Misaligned(Exception):
@@ -45,7 +47,8 @@ class BlockReader:
     """Reads a stream's header, then its blocks.
 
     Counting quotes finds the record ends in any file whose quotes come in pairs, at the speed of memchr. A stray quote
-    inside an unquoted field breaks the count; `exact=True` then follows every quote from the beginning.
+    inside an unquoted field breaks the count, which raises Misaligned; `exact=True` then follows every quote from the
+    beginning.
     """
 
     def __init__(self, stream: IO[bytes], *, key: str, exact: bool, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -65,18 +68,13 @@ class BlockReader:
     def _read_header(self) -> list[str] | None:
         """The first record that is not an empty line; None where the file has none."""
         self._skip_empty_lines()
-        quotes = counted = 0
         while True:
-            end = counted - 1
-            while (end := self._rest.find(_NEWLINE, end + 1)) >= 0:
-                quotes += self._rest.count(_QUOTE, counted, end)
-                counted = end
-                if quotes % 2 == 0:
-                    return self._parse_header(self._rest[: end + 1])
+            if end := _first_end(self._rest):
+                return self._parse_header(self._rest[:end])
             self._refuse_long_header(len(self._rest))
             more = self._stream.read(BLOCK_BYTES)
             if not more:
-                return self._parse_header(self._rest) if self._rest.strip() else None
+                return self._parse_header(self._rest) if self._rest.strip(b"\r\n") else None
             self._rest += more
 
     def _skip_empty_lines(self) -> None:
@@ -125,6 +123,8 @@ class BlockReader:
                 self._refuse_open_quote(data)
             if end:
                 block = Block(data[:end], self._line)
+                if not self._exact and _QUOTE in block.data and not _PAIRED_QUOTES.fullmatch(block.data):
+                    raise Misaligned
                 self._line += block.data.count(_NEWLINE)
                 self._rest = data[end:]
                 yield block
@@ -156,13 +156,15 @@ class BlockReader:
 
 
 def records(block: Block) -> Iterator[CsvRecord]:
-    """The records of a block with their lines, read slowly and only when a message needs them."""
+    """The records of a block with their lines, read slowly and only when a message needs them.
+
+    An empty line is a record without fields.
+    """
     allow_long_fields()
     reader = csv.reader(io.StringIO(block.data.decode("utf-8", errors="replace"), newline=""))
     begins = 0
     for fields in reader:
-        if fields:
-            yield CsvRecord(block.line + begins, fields)
+        yield CsvRecord(block.line + begins, fields)
         begins = reader.line_num
 
 
@@ -180,21 +182,39 @@ def _paired_end(data: bytes) -> int:
     return 0
 
 
-def _exact_end(data: bytes, *, last: bool) -> int:
-    """Behind the last newline outside quotes; with `last`, the whole length unless a quote is open at the end.
+def _first_end(data: bytes) -> int:
+    """Behind the first newline outside quotes; 0 where there is none."""
+    outside = 0
+    for quoted in _quoted_values(data):
+        if newline := data.find(_NEWLINE, outside, quoted.start) + 1:
+            return newline
+        outside = quoted.stop
+    return data.find(_NEWLINE, outside) + 1
 
-    A quote opens a field only at its beginning; elsewhere in an unquoted field it is a letter like any other.
+
+def _exact_end(data: bytes, *, last: bool) -> int:
+    """Behind the last newline outside quotes; with `last`, the whole length unless a quote is open at the end."""
+    end = outside = 0
+    for quoted in _quoted_values(data):
+        end = data.rfind(_NEWLINE, outside, quoted.start) + 1 or end
+        if quoted.stop > len(data):
+            return end
+        outside = quoted.stop
+    return len(data) if last else data.rfind(_NEWLINE, outside) + 1 or end
+
+
+def _quoted_values(data: bytes) -> Iterator[range]:
+    """Where quoted values stand; one that is not closed reaches beyond the end.
+
+    A quote opens a value only at its beginning; elsewhere in an unquoted value it is a letter like any other.
     """
-    end = outside = position = 0
+    position = 0
     while (quote := data.find(_QUOTE, position)) >= 0:
+        position = quote + 1
         if quote and data[quote - 1] not in b",\r\n":
-            position = quote + 1
             continue
-        end = data.rfind(_NEWLINE, outside, quote) + 1 or end
-        closing = data.find(_QUOTE, quote + 1)
+        closing = data.find(_QUOTE, position)
         while closing >= 0 and data[closing + 1 : closing + 2] == _QUOTE:
             closing = data.find(_QUOTE, closing + 2)
-        if closing < 0:
-            return end
-        outside = position = closing + 1
-    return len(data) if last else data.rfind(_NEWLINE, outside) + 1 or end
+        position = closing + 1 if closing >= 0 else len(data) + 1
+        yield range(quote, position)

@@ -2,7 +2,7 @@
 
 An empty field is NULL, quoted or not, as with DuckDB's reader: some writers quote every field, so quotes mean nothing.
 Everything else is kept as it stands: leading zeros, blanks. The word NULL is text in a column of text; in any
-other it is NULL, and counted.
+other it is NULL, and counted. An empty line is no row, but for a file of one column, where it is a row of NULL.
 """
 
 import re
@@ -73,8 +73,12 @@ class CsvReader:
 
     def __iter__(self) -> Iterator[Batch]:
         for block in self._blocks:
-            if _HOLDS_MORE_THAN_LINE_ENDS(block.data):
+            if self._empty_lines_count or _HOLDS_MORE_THAN_LINE_ENDS(block.data):
                 yield self._read(block)
+
+    @property
+    def _empty_lines_count(self) -> bool:
+        return len(self._columns) == 1
 
     def _read(self, block: Block) -> Batch:
         """All columns as text, which never fails on a value, and then each by its type."""
@@ -113,7 +117,7 @@ class CsvReader:
             pa.BufferReader(block.data),
             read_options=pacsv.ReadOptions(column_names=keys, block_size=len(block.data) + 1, use_threads=False),
             parse_options=pacsv.ParseOptions(
-                newlines_in_values=True, invalid_row_handler=note, ignore_empty_lines=len(keys) > 1
+                newlines_in_values=True, invalid_row_handler=note, ignore_empty_lines=not self._empty_lines_count
             ),
             convert_options=pacsv.ConvertOptions(
                 column_types=dict.fromkeys(keys, kind),
@@ -129,7 +133,9 @@ class CsvReader:
         texts: list[dict[str, str | None]] = []
         row = -1
         for record in records(block):
-            fields = record.fields
+            if not record.fields and not self._empty_lines_count:
+                continue
+            fields = record.fields or [""]
             if len(fields) != len(self._columns):
                 reasons.append(self._misshapen(record.line, fields))
                 texts.append(dict(zip((column.name for column in self._columns), fields, strict=False)))

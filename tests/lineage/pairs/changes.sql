@@ -58,3 +58,38 @@ alter table t add constraint x primary key (a); alter table t drop constraint x;
 --> ALTER :
 --> ALTER :
 --> SELECT : a <- t.a | b <- t.b | c <- t.c tables=t star=full
+
+-- snowflake
+CREATE TABLE cat.db.t (a INT, b INT);
+ALTER TABLE cat.db.t RENAME TO cat.db.u;
+SELECT * FROM cat.db.u
+--> CREATE_TABLE CAT.DB.T:
+--> ALTER :
+--> SELECT : A <- CAT.DB.U.A | B <- CAT.DB.U.B tables=CAT.DB.U star=full
+
+-- snowflake
+CREATE TABLE cat.db.t (a INT, b INT);
+ALTER TABLE cat.db.t RENAME TO cat.other.u;
+SELECT a FROM cat.other.u;
+SELECT a FROM cat.db.t
+--> CREATE_TABLE CAT.DB.T:
+--> ALTER :
+--> SELECT : A <- CAT.OTHER.U.A tables=CAT.OTHER.U
+--> SELECT : A <- CAT.DB.T.A tables=CAT.DB.T
+--! UNKNOWN_TABLE info the columns of CAT.DB.T are not known
+
+-- spark
+CREATE TABLE db.t (a INT);
+ALTER TABLE db.t RENAME TO u;
+SELECT * FROM db.u
+--> CREATE_TABLE db.t:
+--> ALTER :
+--> SELECT : a <- db.u.a tables=db.u star=full
+
+-- postgres
+CREATE TABLE db.t (a INT);
+ALTER TABLE db.t RENAME TO u;
+SELECT * FROM db.u
+--> CREATE_TABLE db.t:
+--> ALTER :
+--> SELECT : a <- db.u.a tables=db.u star=full

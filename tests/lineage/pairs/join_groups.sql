@@ -45,3 +45,23 @@ WITH c AS (SELECT a FROM x) SELECT c.a, b FROM ((SELECT a FROM c) d JOIN c USING
 -- postgres | x(a, k); y(b, k)
 SELECT (SELECT max(q.a) FROM ((SELECT a, k FROM x) q JOIN y y2 ON q.k = y2.k) WHERE y2.b = y.b) AS m FROM y
 --> SELECT : m <- x.a [filter:y.b join:x.k join:y.k] tables=y,x
+
+-- duckdb | t(a, b); u(a, c); v(c, d)
+SELECT t.b, u.c, v.d FROM t JOIN (u JOIN v ON u.c = v.c) ON t.a = u.a
+--> SELECT : b <- t.b | c <- u.c | d <- v.d [join:t.a join:u.a join:u.c join:v.c] tables=t,u,v
+
+-- duckdb | t(a, b); u(a, c); v(c, d)
+SELECT * FROM t JOIN (u JOIN v USING (c)) USING (a)
+--> SELECT : a <- t.a | b <- t.b | c <- u.c | d <- v.d [join:t.a join:u.a join:u.c join:v.c] tables=t,u,v star=full
+
+-- postgres | t(a, b); u(a, c); v(c, d)
+SELECT b, d FROM (t JOIN u USING (a)) LEFT JOIN v USING (c)
+--> SELECT : b <- t.b | d <- v.d [join:t.a join:u.a join:u.c join:v.c] tables=t,u,v
+
+-- postgres | t(a, b); u(a, c)
+SELECT j.b, j.c FROM (t JOIN u USING (a)) AS j WHERE j.a > 0
+--> SELECT : b <- t.b | c <- u.c [filter:t.a join:t.a join:u.a] tables=t,u
+
+-- spark | t(a, b); u(a, c); v(c, d)
+SELECT * FROM ((t JOIN u ON t.a = u.a) CROSS JOIN v)
+--> SELECT : a <- t.a | b <- t.b | a <- u.a | c <- u.c | c <- v.c | d <- v.d [join:t.a join:u.a] tables=t,u,v star=full
