@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, cast
+from urllib.parse import unquote
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from lakebed.errors import ConfigError
+from lakebed.errors import ConfigError, hide_secrets
 from lakebed.kernels.limits import Limits
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import is_local
@@ -23,6 +24,21 @@ from lakebed.storage import is_local
 FILE_NAME = "lakebed.toml"
 ENVIRONMENT_PREFIX = "LAKEBED_"
 OnConflict: TypeAlias = Literal["refuse", "variant"]
+# Settings whose value, or a part of it, is a secret.
+_HOLDING_SECRETS = ("storage.", "source", "catalog", "ledger", "spark.conf", "spark.remote")
+_SECRET_WORDS = (
+    "secret",
+    "token",
+    "password",
+    "passwd",
+    "credential",
+    "client-id",
+    "key-id",
+    "access-key",
+    "access.key",
+    "access_key",
+)
+_SECRET_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY")
 # The Iceberg catalog that an address without one means.
 DEFAULT_CATALOG = "lakebed"
 
@@ -278,7 +294,26 @@ def load_settings(
             f"{origins['spark.master']} and {origins['spark.remote']} exclude each other",
             remedy="Give the master of a classic session or the URL of a Spark Connect server, not both.",
         )
+    hide_secrets(secrets_of(settings))
     return _with_absolute_paths(settings, folder.absolute())
+
+
+def secrets_of(settings: Settings) -> Iterator[str | None]:
+    """Every secret of the settings and of the environment that storage is opened with."""
+    storage = settings.storage
+    yield from (storage.access_key_id, storage.secret_access_key, storage.session_token)
+    yield from (os.environ.get(name) for name in _SECRET_VARIABLES)
+    for properties in (*settings.catalog.values(), settings.spark.conf):
+        yield from (value for name, value in properties.items() if is_secret_name(name))
+    for url in (settings.ledger, settings.storage.endpoint_url, settings.spark.remote):
+        if url and (found := re.search(r"://[^/@\s]*?:([^/@\s]+)@", url)):
+            yield found[1]
+            yield unquote(found[1])
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a property of this name holds a secret: `s3.secret-access-key`, `token`, `credential`."""
+    return any(word in name.lower() for word in _SECRET_WORDS)
 
 
 def _from_file(path: Path) -> dict[str, tuple[object, str]]:
@@ -385,7 +420,7 @@ def _explain(invalid: ValidationError, values: Mapping[str, object], origins: Ma
     message = problem["msg"].removeprefix("Value error, ")
     inside = f" ({where})" if where != key else ""
     # Keys and tokens are not repeated on a terminal or in a log.
-    shown = "wrong" if key.startswith(("storage.", "source")) else repr(problem["input"])
+    shown = "wrong" if key.startswith(_HOLDING_SECRETS) else repr(problem["input"])
     if problem["type"] == "extra_forbidden" and len(problem["loc"]) > 1:
         remedy = _nearest(str(problem["loc"][-1]), SourceSection.model_fields)
         return ConfigError(f"{origins.get(key, key)}{inside} is not a setting", remedy=remedy)

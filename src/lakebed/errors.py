@@ -35,7 +35,8 @@ standard library is imported here, because workers import this module too.
 """
 
 import errno
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 MERGE_ERROR_KINDS = (
     "INVALID_STRATEGY",
@@ -55,6 +56,33 @@ MERGE_ERROR_KINDS = (
 )
 
 
+# `scheme://user:password@host`, and what signs or opens a request in a query, a property list or a Spark Connect URL.
+# A password may hold slashes; a port is none.
+_CREDENTIALS = re.compile(r"(?<=://)(?:[^/@\s]+|[^/@\s:]+:(?!\d+/)[^@\s]+)@")
+_NAMED_SECRET = re.compile(
+    r"(?i)((?:password|passwd|pwd|secret|token|signature|credential|api[-_.]?key|access[-_.]?key)[\w.-]*=)[^&;,\s'\")]+"
+)
+# What settings hold as secrets, so that no library can repeat it in a message that we pass on.
+_hidden: set[str] = set()
+_SHORTEST_HIDDEN = 6
+
+
+def hide_secrets(secrets: Iterable[str | None]) -> None:
+    """No error says these texts from now on. Very short ones are left: they are words of ordinary messages too."""
+    _hidden.update(text for text in secrets if text and len(text) >= _SHORTEST_HIDDEN)
+
+
+def redacted(text: str) -> str:
+    """The text with passwords, tokens and keys masked.
+
+    >>> redacted("postgresql://me:hush@host/db")
+    'postgresql://***@host/db'
+    """
+    for secret in sorted(_hidden, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return _NAMED_SECRET.sub(r"\1***", _CREDENTIALS.sub("***@", text))
+
+
 def first_line(error: Exception) -> str:
     """What another library's error says, short enough for a message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -64,6 +92,7 @@ class LakebedError(Exception):
     """The base of all of them: what happened, and, as `remedy`, what to do about it."""
 
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        message = redacted(message)
         super().__init__(message if remedy is None else f"{message}\n  {remedy}")
         self.message = message
         self.remedy = remedy
@@ -75,8 +104,16 @@ class LakebedError(Exception):
 
     def to_dict(self) -> dict[str, object]:
         """What `--json` prints of an error."""
-        facts = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        facts = {name: _redacted_fact(value) for name, value in vars(self).items() if not name.startswith("_")}
         return {"type": type(self).__name__, **facts}
+
+
+def _redacted_fact(value: object) -> object:
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, tuple):
+        return tuple(_redacted_fact(one) for one in value)
+    return value
 
 
 def _restore(kind: type[LakebedError], args: tuple[object, ...], facts: dict[str, object]) -> LakebedError:

@@ -8,7 +8,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -31,6 +31,7 @@ from lakebed.errors import (
     first_line,
     system_refusal,
 )
+from lakebed.kernels.files import require_no_credentials
 from lakebed.kernels.storage_settings import StorageSettings
 
 if TYPE_CHECKING:
@@ -206,6 +207,7 @@ class Storage:
         if is_local(uri):
             return _local_store(), os.path.abspath(local_path(uri)).lstrip("/")
         parts = urlsplit(uri)
+        require_no_credentials(uri)
         return _remote_store(_bucket(uri), self.settings), uri[len(_bucket(uri)) :].lstrip("/") if parts.netloc else ""
 
     @contextmanager
@@ -255,6 +257,13 @@ def sync_file(path: Path) -> None:
     """Makes a file's content durable. A disk that is full or failing may tell so only now."""
     with open_unlinked(path) as handle:
         os.fsync(handle.fileno())
+
+
+def make_private_folder(folder: Path) -> None:
+    """Makes a folder that only this user enters. One that is there already keeps the rights that its owner gave it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
 
 
 def sync_folder(folder: Path) -> None:

@@ -16,6 +16,7 @@ from lakebed import retry
 from lakebed.errors import TargetLocked
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DELIVERY
+from lakebed.retry import Clock
 from lakebed.storage import Storage
 from lakebed.targets.parquet import lock
 from lakebed.targets.parquet.target import ParquetTarget
@@ -43,11 +44,17 @@ loader.load(rows(OCTOBER, range(100, 103), delivery="new"), replacing=OCTOBER)
 def die_at(name: str, place: str, settings: StorageSettings) -> None:
     environment = {
         **os.environ,
-        "SETTINGS": json.dumps(asdict(settings)),
+        "SETTINGS": json.dumps(asdict(settings.resolved())),
         "PYTHONPATH": str(ROOT),
     }
     done = subprocess.run([sys.executable, "-c", PROGRAM, place, name], env=environment, check=False)
     assert done.returncode == -9
+
+
+def step_the_clock(clock: SteppedClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both who watches a lease and who waits for it go by this clock, with the longest pauses there are."""
+    monkeypatch.setattr(lock, "time", clock)
+    monkeypatch.setattr(retry, "CLOCK", Clock(clock.monotonic, clock.sleep, lambda _, longest: longest))
 
 
 @pytest.mark.parametrize(
@@ -71,8 +78,12 @@ def test_killed_on_s3(
     prepared = loader.prepare(rows(OCTOBER, range(5), delivery="old"), rows_per_file=1)
     loader.target.commit(prepared.state, prepared.staging, prepared.change)
     die_at(step, place, s3_server.settings)
+    before = [(entry.uri, entry.etag) for entry in storage.list(s3_bucket)]
+    seen = contents(ParquetTarget(place, storage, read_only=True))
+    assert [(entry.uri, entry.etag) for entry in storage.list(s3_bucket)] == before
     table = ParquetTarget(place, storage)
     found = contents(table)
+    assert seen == found
     assert {row[DELIVERY] for row in found} == {expected}
     assert len(found) == (5 if expected == "old" else 3)
     # The lock of the dead is taken over, and the next commit goes through.
@@ -94,7 +105,7 @@ def test_a_lease_is_held_while_its_owner_lives(
         renewals.append(seen)
 
     # Whoever waits sees the lease renewed within a lease by its own clock, however long that takes here.
-    monkeypatch.setattr(retry, "CLOCK", SteppedClock(when_asleep=await_a_renewal).of_retries())
+    step_the_clock(SteppedClock(when_asleep=await_a_renewal), monkeypatch)
     with lock.exclusive(uri, storage):
         with (
             pytest.raises(TargetLocked, match=f"held by process {os.getpid()} on"),
@@ -110,8 +121,7 @@ def test_a_lease_is_held_while_its_owner_lives(
 def test_a_lease_that_is_not_renewed_is_taken_over_after_its_time(
     s3_server: S3Server, s3_bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = SteppedClock()
-    monkeypatch.setattr(retry, "CLOCK", clock.of_retries())
+    step_the_clock(SteppedClock(), monkeypatch)
     uri = f"{s3_bucket}/lock"
     storage = Storage(s3_server.settings)
     storage.put(uri, b'{"owner": "a process that was killed"}')

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import struct
 import zipfile
 import zlib
 from collections.abc import Generator, Iterator
@@ -17,7 +18,16 @@ from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import SourceFile
 
-_DAMAGED: tuple[type[Exception], ...] = (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error)
+
+class _OutsideFile(OSError):
+    """A place before the beginning of a file, or behind its end."""
+
+
+# An archive names places in itself, versions and encodings: a damaged one names what does not exist.
+_DAMAGED: tuple[type[Exception], ...] = (
+    *(gzip.BadGzipFile, zipfile.BadZipFile, zlib.error),
+    *(_OutsideFile, struct.error, NotImplementedError, UnicodeDecodeError),
+)
 try:  # Several times as fast as zlib; a worker may lack it.
     from isal import igzip, isal_zlib
 
@@ -131,7 +141,8 @@ class _Raw(io.RawIOBase):
         try:
             return self._file.seek(offset, whence)
         except pa.ArrowInvalid as error:
-            raise OSError(str(error)) from error  # what zipfile expects when a file is too short to be an archive
+            # An OSError is what zipfile expects when a file is too short to be an archive.
+            raise _OutsideFile(str(error)) from error
 
     def readinto(self, buffer: object) -> int:
         count: int = self._file.readinto(buffer)  # type: ignore[attr-defined]

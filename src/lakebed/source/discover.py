@@ -1,10 +1,12 @@
 """Finds deliveries: one listing of the source, every manifest in it, and which delivery of each month counts."""
 
 import io
+import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -134,14 +136,36 @@ def _listing(source: str, storage: Storage) -> dict[str, Entry]:
         raise NotFound(f"there is nothing at {root}", uri=root, remedy="Give a folder, a manifest or a data file.")
     name = root.rsplit("/", 1)[-1]
     if MANIFEST_NAME.search(name):
-        return {entry.uri: entry for entry in storage.list(_report_folder(root))}
+        return _below(_report_folder(root), storage)
     if file_form(name) is not None and (not is_local(root) or local_path(root).is_file()):
         try:
             return {root: replace(storage.head(root), uri=root)}
         except NotFound:
             # A prefix may well be called `x.csv`.
             pass
-    return {entry.uri: entry for entry in storage.list(root)}
+    return _below(root, storage)
+
+
+def _below(folder: str, storage: Storage) -> dict[str, Entry]:
+    if is_local(folder):
+        _require_links_inside(local_path(folder))
+    return {entry.uri: entry for entry in storage.list(folder)}
+
+
+def _require_links_inside(root: Path) -> None:
+    """Refuses a link that leads out of the source: whoever filled the folder may not choose what else is read.
+
+    The source itself may be a link.
+    """
+    real = root.resolve()
+    for folder, folders, names in os.walk(real):
+        for name in (*folders, *names):
+            path = Path(folder, name)
+            if path.is_symlink() and not path.resolve().is_relative_to(real):
+                raise SourceError(
+                    f"{root / path.relative_to(real)} is a link that leads out of the source",
+                    remedy="Copy what it leads to into the source, or give that place as a source of its own.",
+                )
 
 
 def _report_folder(manifest: str) -> str:

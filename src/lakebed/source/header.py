@@ -17,7 +17,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakebed.errors import HeaderError, SourceError
+from lakebed.errors import HeaderError, NotFound, SourceError
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits, allow_long_fields
 from lakebed.model import Delivery, SourceColumn, SourceFile
 from lakebed.schema.names import distinct_originals
@@ -240,7 +240,9 @@ class _Ranges(io.RawIOBase):
 def _open_parquet(file: SourceFile, storage: Storage) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(pa.PythonFile(_Ranges(file, storage), mode="r"))
-    except pa.ArrowInvalid as error:
+    except NotFound:
+        raise
+    except (pa.ArrowException, OSError) as error:
         raise HeaderError(f"not readable as Parquet: {error}", file=file.key, remedy=_DAMAGED) from error
 
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from lakebed.errors import Changed, MissingFile, NotFound
 from lakebed.model import Delivery, Slice, SourceFile, StagedFile
-from lakebed.storage import CHUNK_BYTES, Entry, Storage, absolute, is_local, join, local_path
+from lakebed.storage import CHUNK_BYTES, Entry, Storage, absolute, is_local, join, local_path, make_private_folder
 
 RECORD_SUFFIX = ".staged.json"
 # Called from several threads with the bytes that have arrived; a file that is there already arrives at once.
@@ -62,6 +62,8 @@ def stage_files(
     Raises Changed where a file is no longer the one that was discovered, and MissingFile where it is gone; what was
     copied until then is kept for the next try.
     """
+    if is_local(folder):
+        make_private_folder(local_path(absolute(folder)))
     place = staging_place(delivery, folder)
     records: dict[str, tuple[str, _Record]] = {}
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="stage") as workers:

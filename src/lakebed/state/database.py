@@ -1,10 +1,11 @@
 """Opens the ledger's database: SQLite safely under several processes, anything else by its URL."""
 
+import os
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool, StaticPool
 
 from lakebed.errors import ConfigError, StateError
 from lakebed.state.migrations import create_or_migrate, version_of
+from lakebed.storage import make_private_folder
 
 # How long one process waits for another's transaction; ours take milliseconds.
 BUSY_SECONDS = 30
@@ -25,10 +27,13 @@ def open_database(place: str | Path) -> Engine:
     path = _sqlite_path(place)
     if path is not None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
+            # SQLite would make it as the umask says; its journals get the rights of the database.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         except OSError as refused:
             raise StateError(
-                f"the ledger's folder {path.parent} cannot be made: {refused.strerror}",
+                f"the ledger {path} cannot be made: {refused.strerror}",
                 remedy="Choose another with --workdir.",
             ) from refused
     engine = _file_engine(path, read_only=False) if path is not None else _server_engine(str(place), read_only=False)
@@ -62,14 +67,15 @@ def _sqlite_path(place: str | Path) -> Path | None:
         return place
     try:
         parsed = make_url(place)
-    except ArgumentError as wrong:
+    except (ArgumentError, ValueError):
+        # Not even a part of it is repeated: where the password begins and ends is what is not known.
         raise ConfigError(
-            f"{place!r} is no database URL", remedy="Write for example postgresql+psycopg://user@host/db."
-        ) from wrong
+            "the ledger's setting is no database URL", remedy="Write for example postgresql+psycopg://user@host/db."
+        ) from None
     if parsed.get_backend_name() != "sqlite":
         return None
     if not parsed.database or parsed.database == ":memory:":
-        raise ConfigError(f"{place!r} names no file", remedy="Write sqlite:////absolute/path/ledger.db.")
+        raise ConfigError("the ledger's SQLite URL names no file", remedy="Write sqlite:////absolute/path/ledger.db.")
     return Path(parsed.database)
 
 

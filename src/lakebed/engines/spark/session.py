@@ -17,10 +17,11 @@ from urllib.parse import urlsplit
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakebed.config import Settings
+from lakebed.config import Settings, is_secret_name
 from lakebed.engines.spark import daemon
 from lakebed.engines.spark.facts import CONNECT
 from lakebed.engines.spark.java import find_java
+from lakebed.engines.spark.private_conf import private_conf
 from lakebed.engines.spark.quiet import JvmLog, starting_quietly
 from lakebed.engines.spark.shipping import ship_kernels
 from lakebed.errors import ConfigError, EngineError
@@ -118,7 +119,8 @@ def _start_classic(master: str, settings: Settings) -> Session:
     local = is_local_master(master)
     builder = SparkSession.builder.appName("lakebed").master(master).config("spark.api.mode", "classic")
     for name, value in _configuration(settings, local=local).items():
-        builder = builder.config(name, value)
+        if not is_secret_name(name):
+            builder = builder.config(name, value)
     spark = _launch(builder, settings, local=local, what=master)
     return Session(spark, master, local, owned=True, shared_folders=settings.spark.shared_folders)
 
@@ -132,7 +134,9 @@ def _start_connect(remote: str, settings: Settings) -> Session:
         # Spark's own default is every interface of the machine.
         options = {"spark.connect.grpc.binding.address": "127.0.0.1", **options}
     for name, value in options.items():
-        builder = builder.config(name, value)
+        # A server that runs already gets them over its connection.
+        if not own_server or not is_secret_name(name):
+            builder = builder.config(name, value)
     spark = _launch(builder, settings, local=own_server, what=remote)
     return _describe(spark, settings, owned=True)
 
@@ -146,9 +150,16 @@ def _launch(builder: SparkSession.Builder, settings: Settings, *, local: bool, w
         os.environ["PYSPARK_PYTHON"] = sys.executable
         # A machine whose own name does not resolve can start, and no port is open to the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    launches = urlsplit(what).scheme != "sc"
+    secrets = {name: value for name, value in settings.spark.conf.items() if launches and is_secret_name(name)}
     with closing(JvmLog.open(settings.spark.log)) as log:
         try:
-            with starting_quietly(log), _no_remote_of_the_environment(), _same_answer_to_interrupts():
+            with (
+                private_conf(secrets),
+                starting_quietly(log),
+                _no_remote_of_the_environment(),
+                _same_answer_to_interrupts(),
+            ):
                 return builder.getOrCreate()
         except (PySparkException, OSError, RuntimeError) as failure:
             said = log.tail()

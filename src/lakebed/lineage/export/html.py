@@ -1,6 +1,9 @@
 """Lineage as one HTML page that needs nothing else: a graph to click through, beside the SQL it comes from."""
 
+import base64
+import hashlib
 import json
+import re
 from importlib.resources import files
 
 from lakebed.lineage.contract import AnalyzeResult
@@ -9,11 +12,28 @@ from lakebed.lineage.graph import result_name
 
 
 def to_html(result: AnalyzeResult, sources: ScriptTexts) -> str:
-    """The page; its data stand in it as JSON, escaped so that no SQL can end the script element."""
+    """The page; its data stand in it as JSON, escaped so that no SQL can end the script element.
+
+    Its policy lets the browser run this script and this style, by their hashes, and load nothing from anywhere.
+    """
     page = files("lakebed.lineage.export").joinpath("page.html").read_text(encoding="utf-8")
     data = json.dumps(_data(result, sources), ensure_ascii=False)
     safe = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028")
-    return page.replace("/*DATA*/null", safe.replace("\u2029", "\\u2029"), 1)
+    whole = page.replace("/*DATA*/null", safe.replace("\u2029", "\\u2029"), 1)
+    return whole.replace("/*POLICY*/", _policy(whole), 1)
+
+
+def _policy(page: str) -> str:
+    return (
+        f"default-src 'none'; script-src {_hash(page, 'script')}; style-src {_hash(page, 'style')}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(page: str, element: str) -> str:
+    found = re.search(f"<{element}>(.*?)</{element}>", page, re.DOTALL)
+    assert found is not None
+    return f"'sha256-{base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()}'"
 
 
 def _data(result: AnalyzeResult, sources: ScriptTexts) -> dict[str, object]:

@@ -1,6 +1,5 @@
 """Opens Iceberg catalogs: SQLite under the work directory by default, any that PyIceberg knows by its properties."""
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,15 +12,13 @@ from requests.exceptions import RequestException
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from lakebed.config import DEFAULT_CATALOG
-from lakebed.errors import ConfigError, TargetError, first_line
+from lakebed.config import DEFAULT_CATALOG, is_secret_name
+from lakebed.errors import ConfigError, TargetError, first_line, redacted
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.storage import local_path
+from lakebed.storage import local_path, make_private_folder
 
 # How long a SQLite catalog waits for another process's commit, which takes milliseconds.
 SQLITE_TIMEOUT_SECONDS = 60
-
-_SECRET_WORDS = ("secret", "token", "credential", "password", "access-key", "client-id", "key-id")
 
 
 def _catalog_failures() -> tuple[type[Exception], ...]:
@@ -95,8 +92,7 @@ class CatalogSettings:
     def describe(self) -> str:
         """The catalog for a message: every property, secrets hidden."""
         shown = {
-            key: "***" if any(word in key.lower() for word in _SECRET_WORDS) else _without_password(value)
-            for key, value in sorted(self.properties.items())
+            key: "***" if is_secret_name(key) else redacted(value) for key, value in sorted(self.properties.items())
         }
         return f"{self.name!r} ({', '.join(f'{key}={value}' for key, value in shown.items())})"
 
@@ -104,7 +100,7 @@ class CatalogSettings:
         """Connects, or raises TargetError with the catalog's settings."""
         properties = {**_storage_properties(self.storage), **self.properties}
         if self.sqlite_file is not None:
-            self.sqlite_file.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.sqlite_file.parent)
             url = make_url(properties["uri"])
             properties["uri"] = url.update_query_dict({"timeout": str(SQLITE_TIMEOUT_SECONDS)}).render_as_string(False)
         if properties.get("warehouse", "").startswith("file:"):
@@ -160,7 +156,3 @@ def _storage_properties(storage: StorageSettings) -> dict[str, str]:
         "s3.anonymous": "true" if resolved.anonymous else None,
     }
     return {key: value for key, value in named.items() if value}
-
-
-def _without_password(value: str) -> str:
-    return re.sub(r"//[^/@\s]*@", "//***@", value)
