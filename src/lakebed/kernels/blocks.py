@@ -60,8 +60,8 @@ class BlockReader:
         self._line = 1
         self.header = self._read_header()
 
-    def _read_header(self) -> list[str] | None:
-        """The first record that is not an empty line; None where the file has none."""
+    def _read_header(self) -> list[str]:
+        """The first record that is not an empty line."""
         while self._rest.startswith((b"\n", b"\r\n")):
             self._line += 1
             self._rest = self._rest[self._rest.index(_NEWLINE) + 1 :]
@@ -72,7 +72,13 @@ class BlockReader:
                     return self._parse_header(self._rest[: end + 1])
             more = self._stream.read(BLOCK_BYTES)
             if not more:
-                return self._parse_header(self._rest) if self._rest.strip() else None
+                if not self._rest.strip():
+                    raise HeaderError(
+                        "there is no header: the file is empty",
+                        file=self._key,
+                        remedy="Copy the file again: a file without rows still has a header.",
+                    )
+                return self._parse_header(self._rest)
             self._rest += more
             self._refuse_endless()
 
@@ -83,7 +89,16 @@ class BlockReader:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
             raise HeaderError("the header is not UTF-8", file=self._key, line=line) from error
-        return next(iter(csv.reader(io.StringIO(text, newline=""))))
+        reader = csv.reader(io.StringIO(text, newline=""))
+        header = next(reader)
+        if any(reader):
+            raise HeaderError(
+                "lines end in a carriage return alone, without a newline",
+                file=self._key,
+                line=line,
+                remedy="Convert the file first: tr '\\r' '\\n'.",
+            )
+        return header
 
     def __iter__(self) -> Iterator[Block]:
         while True:

@@ -1,6 +1,6 @@
 """Parquet deliveries to tables in the table's types: doubles become decimals through their shortest text."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -31,6 +31,7 @@ def read_parquet(
     storage: StorageSettings,
     columns: Sequence[tuple[str, str]],
     types: Mapping[str, pa.DataType],
+    required: Collection[str] = (),
 ) -> ParquetRead:
     """Opens the file and matches its columns; rows are read as the batches are asked for."""
     opened, path = filesystem(source.uri, storage)
@@ -40,7 +41,7 @@ def read_parquet(
         raise SourceError(
             f"{source.key}: not readable as Parquet: {error}", remedy="Copy the file again: it is damaged or cut short."
         ) from error
-    names, missing = match_header(file.schema_arrow.names, columns, file=source.key)
+    names, missing = match_header(file.schema_arrow.names, columns, file=source.key, required=required)
     return ParquetRead(_batches(file, source, names, types), missing)
 
 

@@ -2,10 +2,12 @@
 
 import uuid
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakebed.config import Settings
 from lakebed.engines.protocols.load import Engine
+from lakebed.pipeline.decide import NO_CONSENT, Consent
 from lakebed.pipeline.progress import Observer
 from lakebed.state.ledger import Ledger
 from lakebed.storage import Storage, join
@@ -30,12 +32,14 @@ class RunContext:
         source: str,
         observer: Observer,
         spark: "SparkSession | None" = None,
+        consent: Consent = NO_CONSENT,
     ) -> None:
         self.id = uuid.uuid4().hex
         self.workspace = workspace
         self.ledger = ledger
         self.source = source
         self.observer = observer
+        self.consent = consent
         self._spark = spark
         self._open = ExitStack()
         self._session: Session | None = None
@@ -50,6 +54,11 @@ class RunContext:
     @property
     def settings(self) -> Settings:
         return self.workspace.settings
+
+    @property
+    def now(self) -> datetime:
+        """The time by which months are over."""
+        return datetime.now(UTC)
 
     @property
     def storage(self) -> Storage:

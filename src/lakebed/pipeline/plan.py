@@ -1,13 +1,14 @@
 """`lakebed plan`: what a delivery does to its table, decided before the table is touched. `run` plans the same way."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
 from lakebed.config import Settings
+from lakebed.errors import HeaderError
 from lakebed.model import RESERVED_COLUMNS, Delivery
-from lakebed.pipeline.decide import Action, Decision, current_delivery, decide
+from lakebed.pipeline.decide import Action, Consent, Decision, current_delivery, decide
 from lakebed.pipeline.discover import discover_to_load
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.settings import RunSettings, open_workspace
@@ -17,7 +18,7 @@ from lakebed.schema.identity import Identities
 from lakebed.schema.names import Naming
 from lakebed.schema.types import Column, Decimal, Schema, Text
 from lakebed.source.filters import DiscoverFilters
-from lakebed.source.header import with_columns
+from lakebed.source.header import is_allowed, with_columns
 from lakebed.source.schema import assign_columns, incoming_schema
 from lakebed.state.ledger import Ledger
 from lakebed.targets.base import Target
@@ -82,6 +83,8 @@ def plan(
     period: str | None = None,
     since: str | None = None,
     workdir: str | os.PathLike[str] | None = None,
+    reload: bool = False,
+    replace: bool = False,
     **settings: Unpack[RunSettings],
 ) -> PlanReport:
     """Says what `run` would do: what would be loaded, replaced, added and widened. Touches nothing, ledger included.
@@ -100,11 +103,17 @@ def plan(
             opened = workspace.target(tables[ReportKey.of(delivery.slice)], read_only=True)
             state = opened.state()
             current = current_delivery(opened, state, delivery.slice, ledger)
-            decision = decide(delivery, current, strict=workspace.settings.strict)
+            decision = decide(delivery, current, strict=workspace.settings.strict, consent=Consent(reload, replace))
             evolution = None
+            typed = delivery
+            if decision.action in ("load", "replace"):
+                try:
+                    allowed = workspace.settings.allow_missing
+                    typed = with_columns(delivery, workspace.storage, allow_missing=allowed)
+                except HeaderError as unfit:
+                    decision = Decision("refuse", unfit.message)
             if decision.action in ("load", "replace"):
                 schema = left.get(opened.address, state.schema if state.exists else None)
-                typed = with_columns(delivery, workspace.storage)
                 evolution = plan_delivery(
                     typed, opened, schema, known=found.deliveries, ledger=ledger, settings=workspace.settings
                 ).evolution
@@ -129,6 +138,16 @@ class LoadPlan:
     @property
     def currency_column(self) -> str | None:
         return find_currency_column(self.columns)
+
+
+def required_originals(delivery: Delivery, columns: Schema, allow_missing: Collection[str] = ()) -> tuple[str, ...]:
+    """The originals that every file of a delivery must have: those that its manifest lists.
+
+    Where nothing lists any, it is the numbers of the delivery: a file without its costs is no part of a bill.
+    """
+    numbers = (column for column in columns if isinstance(column.type, Decimal))
+    wanted = (column.original for column in delivery.listed or numbers)
+    return tuple(original for original in wanted if original and not is_allowed(original, allow_missing))
 
 
 def find_currency_column(schema: Schema) -> str | None:

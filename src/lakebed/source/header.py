@@ -1,7 +1,8 @@
 """Reads what columns a file has, on the driver, with as few bytes as that takes.
 
 The header is what is in the file. The manifest adds the types of the columns it lists; a column that only the header
-has is taken as the dictionary of known columns has it, else as text; one that only the manifest has is not there.
+has is taken as the dictionary of known columns has it, else as text. One that only the manifest has is a refusal,
+unless the user allows that it is missing.
 
 Of two equal names the second is called `name#2`, the third `name#3` (`schema.names.distinct_originals`).
 """
@@ -10,15 +11,16 @@ import csv
 import io
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebed.errors import HeaderError, SourceError
+from lakebed.kernels.header import refuse_other_separators, require_columns
 from lakebed.model import Delivery, SourceColumn, SourceFile
-from lakebed.schema.names import distinct_originals
+from lakebed.schema.names import NAMINGS, distinct_originals, has_finished_names, normalize_column_name
 from lakebed.source.deliveries import FOCUS_COLUMNS, PAYER_COLUMNS
 from lakebed.storage import Storage
 
@@ -32,25 +34,52 @@ _NOT_TELLING = (None, "string", "large_string")
 _DAMAGED = "Copy the file again: it ends too early or was damaged on the way."
 
 
-def with_columns(delivery: Delivery, storage: Storage) -> Delivery:
-    """The delivery with the columns that its first file has, typed by its manifest."""
+def with_columns(delivery: Delivery, storage: Storage, *, allow_missing: Collection[str] = ()) -> Delivery:
+    """The delivery with the columns that its first file has, typed by its manifest.
+
+    Raises HeaderError where that file lacks columns that the manifest lists, but for those in `allow_missing`.
+    """
     if not delivery.files:
         return delivery
     first = delivery.files[0]
     found = _parquet_columns(first, storage) if first.content == "parquet" else _csv_columns(first, storage)
-    originals = distinct_originals(column.original for column in delivery.columns)
-    listed = {name: column.declared_type for name, column in zip(originals, delivery.columns, strict=True)}
+    listed = _as_the_file_spells(delivery.columns, tuple(column.original for column in found))
+    names = {column.original for column in found}
+    required = [column.original for column in listed if not is_allowed(column.original, allow_missing)]
+    require_columns(names, required, file=first.key)
+    types = {column.original: column.declared_type for column in listed}
     columns = tuple(
         column
         if column.declared_type not in _NOT_TELLING
-        else SourceColumn(column.original, listed.get(column.original) or column.declared_type)
+        else SourceColumn(column.original, types.get(column.original) or column.declared_type)
         for column in found
     )
-    names = {column.original for column in columns}
     kind = delivery.kind
     if kind in ("cur2", "focus"):
         kind = "focus" if len(FOCUS_COLUMNS & names) > 1 else "cur2"
-    return replace(delivery, columns=columns, kind=kind)
+    return replace(delivery, columns=columns, listed=listed, kind=kind)
+
+
+def is_allowed(original: str, allow_missing: Collection[str]) -> bool:
+    """Whether a file may lack this column: the user names it by its original or as the table calls it."""
+    forms = {original, *(normalize_column_name(original, naming) for naming in NAMINGS)}
+    return not forms.isdisjoint(allow_missing)
+
+
+def _as_the_file_spells(listed: Sequence[SourceColumn], header: Sequence[str]) -> tuple[SourceColumn, ...]:
+    """The manifest's columns by the originals of the file, each distinct.
+
+    A CUR in Parquet has finished names (`line_item_unblended_cost`), and its manifest may still write
+    `lineItem/UnblendedCost`. Two tags that differ in case are two columns of the manifest and one of such a file.
+    """
+    present = set(header)
+    finished = has_finished_names(header)
+    spelt: dict[str, SourceColumn] = {}
+    for name, column in zip(distinct_originals(column.original for column in listed), listed, strict=True):
+        forms = [normalize_column_name(column.original, naming) for naming in NAMINGS] if finished else []
+        wanted = next((form for form in (name, *forms) if form in present), name)
+        spelt.setdefault(wanted, SourceColumn(wanted, column.declared_type))
+    return tuple(spelt.values())
 
 
 def read_header(file: SourceFile, storage: Storage) -> tuple[str, ...]:
@@ -76,6 +105,7 @@ def read_payer(file: SourceFile, storage: Storage) -> str | None:
 
 def _csv_columns(file: SourceFile, storage: Storage) -> tuple[SourceColumn, ...]:
     names, fields = _first_two(file, storage)
+    refuse_other_separators(names, file=file.key)
     if fields is not None and len(fields) != len(names):
         raise HeaderError(
             f"the header names {len(names)} columns, the first line after it has {len(fields)} fields{_glued(names)}",
