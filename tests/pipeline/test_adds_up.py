@@ -166,3 +166,28 @@ def test_other_files_of_a_report_and_period_are_refused_with_both_lists(bills: B
     # A file that was corrected, or one more beside it, is the same folder in a newer state.
     (bills.folder / "first" / "more.csv").write_text(csv_text("x,1,USD,prod"))
     assert load("first").rows == 5
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "parquet", "iceberg"])
+def test_a_ledger_rebuilt_from_the_table_knows_every_name_of_a_column(bills: Bills, kind: str) -> None:
+    """Seeds 5 and 13 of `test_a_new_ledger_names_alike`, through the whole pipeline."""
+    target = "iceberg:billing.costs" if kind == "iceberg" else f"{kind}:{bills.folder / kind}"
+    spellings = ("line_item_cost", "lineItem/Cost", "line item cost")
+
+    def load(number: int, spelling: str) -> None:
+        folder = bills.folder / f"month-{number}"
+        folder.mkdir()
+        (folder / "bill.csv").write_text(csv_text(f"{number},a", header=(spelling, "id")))
+        [report] = lakebed.run(
+            folder, target, table=None if kind != "duckdb" else "costs", report="costs", period=f"2026-0{number}"
+        ).deliveries
+        assert (report.state, report.reconciled) == ("loaded", True), report.error
+
+    for number, spelling in enumerate(spellings, start=1):
+        load(number, spelling)
+    names = lakebed.read(target if kind != "duckdb" else f"{target}#costs").schema.names
+    for ledger in (bills.folder / ".lakebed").glob("ledger.db*"):
+        ledger.unlink()
+    for number, spelling in enumerate(reversed(spellings), start=4):
+        load(number, spelling)
+    assert lakebed.read(target if kind != "duckdb" else f"{target}#costs").schema.names == names

@@ -41,8 +41,16 @@ def incoming_schema(
             silent = column.declared_type is None and known_type(column.original) is None
             if silent or (follow_table and _only_one_is_text(present.type, type_)):
                 type_ = present.type
-        schema.append(Column(name, type_, original=original))
+        schema.append(Column(name, type_, original=original, aliases=_aliases(original, identities, present)))
     return Schema.of(schema)
+
+
+def _aliases(original: str, identities: Identities, present: Column | None) -> tuple[str, ...]:
+    """The other originals of a column. Where its place in the table holds a remark, there is none for them."""
+    known = identities.originals(identities[original])
+    if present is not None and present.original not in (None, *known):
+        return ()
+    return tuple(other for other in known if other != original)
 
 
 def assign_columns(identities: Identities, columns: Iterable[SourceColumn], naming: Naming) -> Identities:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from lakebed.errors import TargetError
 from lakebed.schema.duckdb import from_duckdb, quote_identifier, quote_literal, to_duckdb, to_duckdb_columns
 from lakebed.schema.evolve import EvolutionPlan
+from lakebed.schema.originals import originals_text, read_originals
 from lakebed.schema.types import Column, Schema
 from lakebed.targets.duckdb.file import Connection
 
@@ -24,7 +25,7 @@ def read_schema(connection: Connection, table: str) -> Schema | None:
         return None
     if connection.execute("SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower(?)", [table]).fetchone():
         raise TargetError(f"{table} is a view", remedy="Name a table, or a table that does not exist yet.")
-    originals = dict(
+    comments = dict(
         connection.execute(
             "SELECT column_name, comment FROM duckdb_columns() WHERE database_name = current_database() AND"
             " schema_name = current_schema() AND lower(table_name) = lower(?) AND comment IS NOT NULL",
@@ -32,7 +33,7 @@ def read_schema(connection: Connection, table: str) -> Schema | None:
         ).fetchall()
     )
     return Schema.of(
-        Column(name, from_duckdb(type_, column=name), nullable == "YES", originals.get(name))
+        Column(name, from_duckdb(type_, column=name), nullable == "YES", *read_originals(comments.get(name)))
         for name, type_, nullable in rows
     )
 
@@ -56,16 +57,12 @@ def evolve(connection: Connection, table: str, current: Schema | None, plan: Evo
             connection.execute(f"{alter} ADD COLUMN {name} {type_}")
         elif to_duckdb(present.type, column=column.name) != type_:
             connection.execute(f"{alter} ALTER COLUMN {name} SET DATA TYPE {type_}")
-    _comment(connection, quoted, (column for column in plan.final if _lacks_original(current, column)))
+    new = (column for column in plan.final if column.name not in current)
+    _comment(connection, quoted, (*new, *plan.renamed_sources))
 
 
 def _comment(connection: Connection, quoted: str, columns: Iterable[Column]) -> None:
     for column in columns:
-        if column.original is not None:
+        if (text := originals_text(column)) is not None:
             name = f"{quoted}.{quote_identifier(column.name)}"
-            connection.execute(f"COMMENT ON COLUMN {name} IS {quote_literal(column.original)}")
-
-
-def _lacks_original(schema: Schema, column: Column) -> bool:
-    present = schema.get(column.name)
-    return present is None or present.original != column.original
+            connection.execute(f"COMMENT ON COLUMN {name} IS {quote_literal(text)}")
