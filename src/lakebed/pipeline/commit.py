@@ -22,6 +22,7 @@ from lakebed.model import (
 )
 from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.decide import doubt_after_other_writers
+from lakebed.pipeline.discover import KnownDeliveries
 from lakebed.pipeline.plan import LoadPlan, plan_delivery, required_originals
 from lakebed.pipeline.shrink import refuse_shrunken_month
 from lakebed.schema.arrow import from_arrow_schema
@@ -48,7 +49,7 @@ class CommittedLoad:
 
 
 def commit_delivery(
-    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: Sequence[Delivery]
+    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: KnownDeliveries
 ) -> CommittedLoad:
     """Plans, converts and commits a delivery. Raises ConcurrentModification where another writer was faster."""
     return with_later_columns(delivery, lambda planned: _plan_and_commit(context, claim, address, planned, known))
@@ -71,13 +72,14 @@ def with_later_columns(delivery: Delivery, attempt: Callable[[Delivery], T]) -> 
 
 
 def _plan_and_commit(
-    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: Sequence[Delivery]
+    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: KnownDeliveries
 ) -> CommittedLoad:
     target = context.target(address)
     state = target.state()
     doubt_after_other_writers(target, state, context.ledger)
     schema = state.schema if state.exists else None
-    plan = plan_delivery(delivery, target, schema, known=known, ledger=context.ledger, settings=context.settings)
+    others = known.of_report(delivery.slice.report) if schema is None else ()
+    plan = plan_delivery(delivery, target, schema, known=others, ledger=context.ledger, settings=context.settings)
     with _staging_folder(context, claim, target, state, plan.evolution) as staging:
         converted = context.engine.convert(_convert_job(context, delivery, plan, staging), context.observer.converted)
         _require_loadable(context, delivery, converted)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from lakebed.config import Settings
-from lakebed.errors import HeaderError
+from lakebed.errors import HeaderError, SchemaIncompatible
 from lakebed.model import RESERVED_COLUMNS, Delivery
 from lakebed.pipeline.decide import Action, Consent, Decision, current_delivery, decide
-from lakebed.pipeline.discover import discover_to_load
+from lakebed.pipeline.discover import KnownDeliveries, discover_to_load
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.tables import ReportKey, choose_tables, parse_target
@@ -94,7 +94,9 @@ def plan(
     [('load', '2026-10'), ('load', '2026-09')]
     """
     workspace = open_workspace(workdir, settings)
-    found = discover_to_load(workspace, os.fspath(source), DiscoverFilters(report, payer, period, since), Observer())
+    filters = DiscoverFilters(report, payer, period, since)
+    found = discover_to_load(workspace, os.fspath(source), filters, Observer())
+    known = KnownDeliveries(workspace, os.fspath(source), filters, found)
     tables = choose_tables(parse_target(target), (delivery.slice for delivery in found.deliveries), table=table)
     planned: list[PlannedDelivery] = []
     left: dict[str, Schema] = {}  # by table: each delivery is planned on the schema that the one before would leave
@@ -114,8 +116,9 @@ def plan(
                     decision = Decision("refuse", unfit.message)
             if decision.action in ("load", "replace"):
                 schema = left.get(opened.address, state.schema if state.exists else None)
+                others = known.of_report(delivery.slice.report) if schema is None else ()
                 evolution = plan_delivery(
-                    typed, opened, schema, known=found.deliveries, ledger=ledger, settings=workspace.settings
+                    typed, opened, schema, known=others, ledger=ledger, settings=workspace.settings
                 ).evolution
                 left[opened.address] = evolution.final
             planned.append(PlannedDelivery(delivery, opened.address, decision, evolution))
@@ -187,8 +190,9 @@ def plan_load(
 ) -> LoadPlan:
     """What the table's schema becomes: names by identity, types by manifest, NULL for what is missing.
 
-    A table that does not exist yet is created with the columns of every known delivery, so that it is as wide on the
-    first day as it must be; an existing one evolves by this delivery alone.
+    A table that does not exist yet is created with the columns of every known delivery (`get_unified_schema` names
+    and types the same), so that it is as wide on the first day as it must be; an existing one evolves by this delivery
+    alone.
     """
     others = known if current is None else ()
     identities = Identities.from_schema(current or Schema(), aliases=remembered)
@@ -197,7 +201,7 @@ def plan_load(
     own = wanted = _typed(delivery, identities, current, decimals, policy)
     for other in others:
         if other.slice != delivery.slice:
-            wanted = plan_evolution(wanted, _typed(other, identities, wanted, decimals, policy), policy).final
+            wanted = _unified(wanted, _typed(other, identities, wanted, decimals, policy), policy)
     evolution = plan_evolution(current, wanted, policy)
     sources = (plan_evolution(evolution.final, own, policy) if evolution.creates else evolution).sources
     columns = (
@@ -210,6 +214,15 @@ def plan_load(
         if source.incoming is not None and source.incoming not in RESERVED_COLUMNS
     )
     return LoadPlan(identities, evolution, Schema.of(columns))
+
+
+def _unified(wanted: Schema, other: Schema, policy: Policy) -> Schema:
+    """The columns of both. A month whose type does not fit is refused when it is loaded, and does not hinder others."""
+    try:
+        return plan_evolution(wanted, other, policy).final
+    except SchemaIncompatible:
+        new = Schema.of(column for column in other if column.name not in wanted)
+        return plan_evolution(wanted, new, policy).final
 
 
 def _typed(delivery: Delivery, identities: Identities, current: Schema | None, decimals: str, policy: Policy) -> Schema:

@@ -11,7 +11,7 @@ from lakebed.model import Delivery
 from lakebed.pipeline.commit import commit_delivery
 from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.decide import Consent, Decision, current_delivery, decide, doubt_after_other_writers
-from lakebed.pipeline.discover import discover_to_load, rediscover
+from lakebed.pipeline.discover import KnownDeliveries, discover_to_load, rediscover
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.reconcile import load_outcome, reconcile_load, recount_load
 from lakebed.pipeline.reports import DeliveryReport, RunReport, TableReport
@@ -65,7 +65,9 @@ def run(
     started = time.monotonic()
     workspace = open_workspace(workdir, settings)
     place, watch = os.fspath(source), observer or Observer()
-    found = discover_to_load(workspace, place, DiscoverFilters(report, payer, period, since), watch)
+    filters = DiscoverFilters(report, payer, period, since)
+    found = discover_to_load(workspace, place, filters, watch)
+    known = KnownDeliveries(workspace, place, filters, found)
     tables = choose_tables(parse_target(target), (delivery.slice for delivery in found.deliveries), table=table)
     with (
         workspace.ledger() as ledger,
@@ -73,7 +75,7 @@ def run(
     ):
         ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)
         reports = tuple(
-            _run_delivery(context, delivery, tables[ReportKey.of(delivery.slice)], known=found.deliveries)
+            _run_delivery(context, delivery, tables[ReportKey.of(delivery.slice)], known=known)
             for delivery in found.deliveries
         )
         return RunReport(
@@ -85,7 +87,7 @@ def run(
 
 
 def _run_delivery(
-    context: RunContext, delivery: Delivery, address: Address, *, known: Sequence[Delivery]
+    context: RunContext, delivery: Delivery, address: Address, *, known: KnownDeliveries
 ) -> DeliveryReport:
     """Loads a delivery, or reports why not: a failure leaves its slice as it was, and the run goes on."""
     started = time.monotonic()
@@ -104,7 +106,7 @@ def _run_delivery(
 
 
 def _load_if_needed(
-    context: RunContext, delivery: Delivery, address: Address, known: Sequence[Delivery]
+    context: RunContext, delivery: Delivery, address: Address, known: KnownDeliveries
 ) -> DeliveryReport:
     target = context.target(address)
     with context.ledger.claim_load(target.address, delivery.slice) as claim:
@@ -165,7 +167,7 @@ def _says_no(load: LoadRecord) -> str:
 
 
 def _load_delivery(
-    context: RunContext, claim: Claim, delivery: Delivery, address: Address, known: Sequence[Delivery]
+    context: RunContext, claim: Claim, delivery: Delivery, address: Address, known: KnownDeliveries
 ) -> DeliveryReport:
     """The steps of one delivery. The ledger records its begin, and its end or its failure."""
     ready = prepare_files(context, delivery, address)
