@@ -16,6 +16,7 @@ from typing import Annotated, Literal, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from lakebed.errors import ConfigError
+from lakebed.kernels.limits import Limits
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import is_local
 
@@ -153,6 +154,7 @@ class Settings(_Section):
     spark: SparkSection = SparkSection()
     storage: StorageSettings = StorageSettings()
     staging: StagingSection = StagingSection()
+    limits: Limits = Limits()
     catalog: dict[str, dict[str, PropertyText]] = Field(
         default_factory=dict,
         description="Iceberg catalogs by name, as [catalog.NAME] with any PyIceberg properties; iceberg:NAME:NAMESPACE "
@@ -176,6 +178,11 @@ class Settings(_Section):
     @property
     def staging_location(self) -> str:
         return self.staging.location or str(self.workdir_path / "staging")
+
+    @property
+    def commit_staging(self) -> str:
+        """Where workers with disks of their own write for a target that has no place for them."""
+        return f"{self.staging_location.rstrip('/')}/commits"
 
     @property
     def ledger_place(self) -> str | Path:
@@ -291,7 +298,7 @@ def _from_file(path: Path) -> dict[str, tuple[object, str]]:
 
 
 def _flat(content: Mapping[str, object], tables: set[str], prefix: str = "") -> Iterator[tuple[str, object]]:
-    sections = {"spark", "storage", "staging"}
+    sections = {"spark", "storage", "staging", "limits"}
     for name, value in content.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and key not in tables and key in sections:

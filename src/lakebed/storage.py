@@ -232,9 +232,19 @@ def _durable(final: Path) -> Iterator[tuple[FileIO, Callable[[], None]]]:
         partial.unlink(missing_ok=True)
 
 
+@contextmanager
+def open_unlinked(path: Path) -> Iterator[FileIO]:
+    """A local file for reading, itself and not what a link leads to."""
+    with (
+        _translated(str(path)),
+        open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as handle,
+    ):
+        yield handle
+
+
 def sync_file(path: Path) -> None:
     """Makes a file's content durable. A disk that is full or failing may tell so only now."""
-    with _translated(str(path)), path.open("rb", buffering=0) as handle:
+    with open_unlinked(path) as handle:
         os.fsync(handle.fileno())
 
 

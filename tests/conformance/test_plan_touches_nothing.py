@@ -1,29 +1,18 @@
 """`lakebed plan` looks and touches nothing, not even a commit that a crash has left half done."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.support import dying
+from tests.support.file_trees import everything
 
 import lakebed
 from lakebed.samples import SampleSpec, make_sample
 from lakebed.testing.target import contents
 
 SPEC = SampleSpec(months=1, rows=10, columns=63, files=1, restate=False)
-
-
-def everything(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Every file and folder below, with its inode, its time and what it holds."""
-    found = {}
-    for root, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(root, name)
-            facts = path.lstat()
-            found[str(path)] = (facts.st_ino, facts.st_mtime_ns, path.read_bytes() if path.is_file() else b"")
-    return found
 
 
 @pytest.mark.processes

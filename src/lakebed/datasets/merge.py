@@ -14,7 +14,8 @@ from lakebed.merge_core.result import MergeResult, MergeStats, compute_merge_sta
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.storage import Storage, absolute
 from lakebed.table.merge import merge
-from lakebed.targets.parquet.journal import Delete, Journal, Put
+from lakebed.targets.parquet.journal import Journal
+from lakebed.targets.parquet.record import Delete, Put
 
 
 class DuckDBDatasetIO:

@@ -5,19 +5,20 @@ Blocks bound the memory of a task, and they are what is read again when a value 
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
 from lakebed.errors import HeaderError, SourceError
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits, allow_long_fields
 
 BLOCK_BYTES = 8 << 20
-# A record longer than this is a quote that was never closed, or no CSV at all.
-LONGEST_RECORD_BYTES = 64 << 20
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NEWLINE = b"\n"
 _QUOTE = b'"'
+_EMPTY_LINES = re.compile(rb"(?:\r?\n)*")
 
 
 class Misaligned(Exception):
@@ -47,10 +48,11 @@ class BlockReader:
     inside an unquoted field breaks the count; `exact=True` then follows every quote from the beginning.
     """
 
-    def __init__(self, stream: IO[bytes], *, key: str, exact: bool) -> None:
+    def __init__(self, stream: IO[bytes], *, key: str, exact: bool, limits: Limits = DEFAULT_LIMITS) -> None:
         self._stream = stream
         self._key = key
         self._exact = exact
+        self._limits = limits
         self._rest = stream.read(max(BLOCK_BYTES, len(_BOM)))
         if self._rest.startswith(_UTF16):
             raise SourceError(
@@ -62,14 +64,16 @@ class BlockReader:
 
     def _read_header(self) -> list[str]:
         """The first record that is not an empty line."""
-        while self._rest.startswith((b"\n", b"\r\n")):
-            self._line += 1
-            self._rest = self._rest[self._rest.index(_NEWLINE) + 1 :]
+        self._skip_empty_lines()
+        quotes = counted = 0
         while True:
-            end = -1
+            end = counted - 1
             while (end := self._rest.find(_NEWLINE, end + 1)) >= 0:
-                if self._rest.count(_QUOTE, 0, end) % 2 == 0:
+                quotes += self._rest.count(_QUOTE, counted, end)
+                counted = end
+                if quotes % 2 == 0:
                     return self._parse_header(self._rest[: end + 1])
+            self._refuse_long_header(len(self._rest))
             more = self._stream.read(BLOCK_BYTES)
             if not more:
                 if not self._rest.strip():
@@ -80,17 +84,40 @@ class BlockReader:
                     )
                 return self._parse_header(self._rest)
             self._rest += more
-            self._refuse_endless()
+
+    def _skip_empty_lines(self) -> None:
+        while True:
+            empty = _EMPTY_LINES.match(self._rest)
+            end = empty.end() if empty is not None else 0
+            self._line += self._rest.count(_NEWLINE, 0, end)
+            self._rest = self._rest[end:]
+            if self._rest not in (b"", b"\r"):
+                return
+            more = self._stream.read(BLOCK_BYTES)
+            self._rest += more
+            if not more:
+                return
+
+    def _refuse_long_header(self, size_bytes: int) -> None:
+        if size_bytes > self._limits.header_bytes:
+            raise HeaderError(
+                "the header does not end, or is very long: is a quote never closed, or are line ends not newlines?",
+                file=self._key,
+                line=self._line,
+                remedy=self._limits.remedy("header_bytes"),
+            )
 
     def _parse_header(self, data: bytes) -> list[str]:
+        self._refuse_long_header(len(data))
         self._rest = self._rest[len(data) :]
         line, self._line = self._line, self._line + data.count(_NEWLINE)
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
             raise HeaderError("the header is not UTF-8", file=self._key, line=line) from error
+        allow_long_fields()
         reader = csv.reader(io.StringIO(text, newline=""))
-        header = next(reader)
+        names = next(reader)
         if any(reader):
             raise HeaderError(
                 "lines end in a carriage return alone, without a newline",
@@ -98,7 +125,8 @@ class BlockReader:
                 line=line,
                 remedy="Convert the file first: tr '\\r' '\\n'.",
             )
-        return header
+        self._limits.require_columns(names, self._key)
+        return names
 
     def __iter__(self) -> Iterator[Block]:
         while True:
@@ -131,18 +159,19 @@ class BlockReader:
             )
 
     def _refuse_endless(self) -> None:
-        if len(self._rest) > LONGEST_RECORD_BYTES:
+        if len(self._rest) > self._limits.line_bytes:
             if not self._exact:
                 raise Misaligned
             raise SourceError(
-                f"{self._key}, line {self._line}: no record ends within {LONGEST_RECORD_BYTES >> 20} MB",
-                remedy="Look for a quote that is never closed, or for line ends that are not newlines.",
+                f"{self._key}, line {self._line}: no record ends within {self._limits.line_bytes} bytes: is a quote"
+                " never closed, or are line ends not newlines?",
+                remedy=self._limits.remedy("line_bytes"),
             )
 
 
 def records(block: Block) -> Iterator[CsvRecord]:
     """The records of a block with their lines, read slowly and only when a message needs them."""
-    csv.field_size_limit(LONGEST_RECORD_BYTES)
+    allow_long_fields()
     reader = csv.reader(io.StringIO(block.data.decode("utf-8", errors="replace"), newline=""))
     begins = 0
     for fields in reader:

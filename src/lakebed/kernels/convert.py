@@ -11,6 +11,7 @@ from lakebed.errors import BadValue, LakebedError
 from lakebed.kernels.blocks import Misaligned
 from lakebed.kernels.csv import Batch, CsvReader, header_error
 from lakebed.kernels.facts import ExactTally
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.parquet_source import read_parquet
 from lakebed.kernels.storage_settings import StorageSettings
@@ -41,6 +42,7 @@ class Conversion:
     quarantine: bool = False
     currency: str | None = None
     required: tuple[str, ...] = ()
+    limits: Limits = DEFAULT_LIMITS
 
 
 def convert(conversion: Conversion, source: SourceFile, name: str) -> Converted:
@@ -93,13 +95,13 @@ class _Task:
         )
 
     def _batches(self) -> Iterator[Batch]:
-        storage, columns = self._conversion.storage, self._conversion.columns
+        storage, columns, limits = self._conversion.storage, self._conversion.columns, self._conversion.limits
         if self._source.content == "parquet":
             read = read_parquet(self._source, storage, columns, self._types, self._conversion.required)
             self._warn_missing(read.missing)
             yield from read.batches
             return
-        with corruption_as_source_error(self._source), closing(open_streams(self._source, storage)) as streams:
+        with corruption_as_source_error(self._source), closing(open_streams(self._source, storage, limits)) as streams:
             for stream in streams:
                 reader = CsvReader(
                     stream,
@@ -108,6 +110,7 @@ class _Task:
                     types=self._types,
                     exact=self._exact,
                     required=self._conversion.required,
+                    limits=limits,
                 )
                 self._warn_missing(reader.missing)
                 yield from reader

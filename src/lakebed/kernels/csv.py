@@ -17,6 +17,7 @@ import pyarrow.csv as pacsv
 from lakebed.errors import EngineError, HeaderError
 from lakebed.kernels.blocks import Block, BlockReader, Misaligned, records
 from lakebed.kernels.header import match_header, refuse_other_separators
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.values import checked, exact_type, typed
 from lakebed.model import RejectedValue
 
@@ -60,10 +61,11 @@ class CsvReader:
         types: Mapping[str, pa.DataType],
         exact: bool,
         required: Collection[str] = (),
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._key = key
         self._exact = exact
-        self._blocks = BlockReader(stream, key=key, exact=exact)
+        self._blocks = BlockReader(stream, key=key, exact=exact, limits=limits)
         header = self._blocks.header
         refuse_other_separators(header, file=key)
         names, self.missing = match_header(header, columns, file=key, required=required)

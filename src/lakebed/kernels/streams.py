@@ -13,6 +13,7 @@ import pyarrow.fs as pafs
 
 from lakebed.errors import NotFound, SourceError
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import SourceFile
 
@@ -27,25 +28,69 @@ except ImportError:
     _GzipFile = gzip.GzipFile
 
 _READ_BYTES = 1 << 20
+_ENCRYPTED = 0x1
 _TRUNCATED = "Copy the file again: it ends too early or was damaged on the way."
 
 
-def open_streams(source: SourceFile, storage: StorageSettings) -> Generator[IO[bytes], None, None]:
+def open_streams(
+    source: SourceFile, storage: StorageSettings, limits: Limits = DEFAULT_LIMITS
+) -> Generator[IO[bytes], None, None]:
     """The streams of a file, one after the other: one, but for a ZIP with several members."""
     opened, path = filesystem(source.uri, storage)
+    gauge = _Gauge(source, limits)
     with _open(opened, path, source) as raw:
         if source.compression == "none":
             yield raw
         elif source.compression == "gzip":
             with _GzipFile(fileobj=io.BufferedReader(_Raw(raw), _READ_BYTES), mode="rb") as unpacked:
-                yield cast(IO[bytes], unpacked)
+                yield gauge.watch(cast(IO[bytes], unpacked))
         else:
             with zipfile.ZipFile(cast(IO[bytes], io.BufferedReader(_Raw(raw), _READ_BYTES))) as archive:
                 for member in archive.infolist():
                     # Archives made on a Mac carry a shadow of each file under __MACOSX.
                     if not member.is_dir() and not member.filename.startswith("__MACOSX/"):
+                        _require_readable(member, source)
                         with archive.open(member) as unpacked:
-                            yield unpacked
+                            yield gauge.watch(unpacked)
+
+
+class _Gauge:
+    """Counts what comes out of a packed file, all its members together: members of an archive may overlap."""
+
+    def __init__(self, source: SourceFile, limits: Limits) -> None:
+        self._source = source
+        self._limits = limits
+        self._unpacked_bytes = 0
+
+    def watch(self, stream: IO[bytes]) -> IO[bytes]:
+        return cast(IO[bytes], _Watched(stream, self))
+
+    def add(self, count: int) -> None:
+        self._unpacked_bytes += count
+        self._limits.require_unpacked(self._unpacked_bytes, self._source.size_bytes, self._source.key)
+
+
+class _Watched:
+    """A stream whose reading is counted; block readers read it and nothing else."""
+
+    def __init__(self, stream: IO[bytes], gauge: _Gauge) -> None:
+        self._stream = stream
+        self._gauge = gauge
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._gauge.add(len(data))
+        return data
+
+
+def _require_readable(member: zipfile.ZipInfo, source: SourceFile) -> None:
+    if member.flag_bits & _ENCRYPTED:
+        raise SourceError(f"{source.key}: {member.filename} in it is encrypted", remedy="Unpack it first.")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise SourceError(
+            f"{source.key}: {member.filename} in it is packed by ZIP method {member.compress_type}, which is unknown",
+            remedy="Pack it again with deflate, which is what every tool does by default.",
+        )
 
 
 @contextmanager

@@ -211,13 +211,14 @@ def _pairs(text: str) -> list[tuple[str, str | None]]:
     """The members of a JSON object; what is not text there is kept as its JSON."""
     try:
         found = json.loads(text, parse_float=str, parse_int=str)
+        if not isinstance(found, dict):
+            raise ValueError(text)
+        return [
+            (key, value if value is None or isinstance(value, str) else json.dumps(value))
+            for key, value in found.items()
+        ]
     except RecursionError as error:
         raise ValueError(text) from error
-    if not isinstance(found, dict):
-        raise ValueError(text)
-    return [
-        (key, value if value is None or isinstance(value, str) else json.dumps(value)) for key, value in found.items()
-    ]
 
 
 def _parser(wanted: pa.DataType) -> Callable[[str | None], object]:

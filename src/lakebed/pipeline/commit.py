@@ -133,6 +133,7 @@ def _convert_job(context: RunContext, delivery: Delivery, plan: LoadPlan, stagin
         on_bad_value=context.settings.on_bad_value,
         currency_column=plan.currency_column,
         required=required_originals(delivery, plan.columns, context.settings.allow_missing),
+        limits=context.settings.limits,
     )
 
 

@@ -10,7 +10,7 @@ from lakebed.engines.protocols.load import Engine
 from lakebed.pipeline.decide import NO_CONSENT, Consent
 from lakebed.pipeline.progress import Observer
 from lakebed.state.ledger import Ledger
-from lakebed.storage import Storage, join
+from lakebed.storage import Storage
 from lakebed.table.sweep import sweep_orphan
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
@@ -103,4 +103,4 @@ class RunContext:
         """
         if self._session is None or self._session.local:
             return None
-        return join(self.settings.staging_location, "commits")
+        return self.settings.commit_staging

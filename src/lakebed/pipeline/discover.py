@@ -35,7 +35,9 @@ def discover(
     """
     workspace = open_workspace(workdir, settings)
     place = os.fspath(source)
-    found = find_deliveries(place, workspace.storage, DiscoverFilters(report, payer, period, since))
+    found = find_deliveries(
+        place, workspace.storage, DiscoverFilters(report, payer, period, since), workspace.settings.limits
+    )
     with workspace.ledger() as ledger:
         ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)
     return found
@@ -43,7 +45,7 @@ def discover(
 
 def discover_to_load(workspace: Workspace, source: str, filters: DiscoverFilters, observer: Observer) -> DiscoverReport:
     """What there is to load, its warnings passed on. Refuses a source without any, and a doubtful one if strict."""
-    found = find_deliveries(source, workspace.storage, filters)
+    found = find_deliveries(source, workspace.storage, filters, workspace.settings.limits)
     for warning in found.all_warnings:
         observer.warned(warning)
     if not found.deliveries:
@@ -86,14 +88,16 @@ class KnownDeliveries:
         if every == self._filters:
             return self._found.deliveries
         try:
-            return find_deliveries(self._source, self._workspace.storage, every).deliveries
+            return find_deliveries(
+                self._source, self._workspace.storage, every, self._workspace.settings.limits
+            ).deliveries
         except ConfigError:
             # Files without a manifest, of which only the user says the period.
             return self._found.deliveries
 
     def _with_columns(self, delivery: Delivery) -> Delivery:
         try:
-            return with_columns(delivery, self._workspace.storage)
+            return with_columns(delivery, self._workspace.storage, self._workspace.settings.limits)
         except LakebedError:
             # It answers for itself when it is loaded; until then what its manifest lists is known.
             return delivery
@@ -103,7 +107,7 @@ def rediscover(workspace: Workspace, ledger: Ledger, source: str, delivery: Deli
     """The delivery that counts for the same payer, report and period now."""
     slice_ = delivery.slice
     filters = DiscoverFilters(report=slice_.report, payer=slice_.payer, period=slice_.period)
-    for newer in find_deliveries(source, workspace.storage, filters).deliveries:
+    for newer in find_deliveries(source, workspace.storage, filters, workspace.settings.limits).deliveries:
         if newer.slice == slice_:
             ledger.record_discovered([newer], source=source)
             return newer

@@ -110,8 +110,8 @@ def plan(
             typed = delivery
             if decision.action in ("load", "replace"):
                 try:
-                    allowed = workspace.settings.allow_missing
-                    typed = with_columns(delivery, workspace.storage, allow_missing=allowed)
+                    allowed, limits = workspace.settings.allow_missing, workspace.settings.limits
+                    typed = with_columns(delivery, workspace.storage, limits, allow_missing=allowed)
                 except HeaderError as unfit:
                     decision = Decision("refuse", unfit.message)
             if decision.action in ("load", "replace"):

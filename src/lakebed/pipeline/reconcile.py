@@ -118,7 +118,7 @@ def reconcile(
         done = []
         for load in loads:
             if load.table not in targets:
-                targets[load.table] = workspace.target(load.table)
+                targets[load.table] = workspace.target(load.table, read_only=True)
             done.append(ReconciledLoad.of(load, _recheck_load(targets[load.table], load, ledger)))
     return ReconcileReport(tuple(done))
 
@@ -130,7 +130,7 @@ def _from_source(
     found = discover_to_load(workspace, source, filters, Observer())
     tables = choose_tables(wanted, (delivery.slice for delivery in found.deliveries))
     for address in dict.fromkeys(tables.values()):
-        target = workspace.target(address)
+        target = workspace.target(address, read_only=True)
         state = target.state()
         if not state.exists:
             raise NotFound(f"there is no table at {target.address}", uri=target.address)
@@ -151,7 +151,7 @@ def _recount_files(
 ) -> Reconciliation:
     """Converts a delivery's files as a load would, into a folder that is thrown away, and keeps the numbers."""
     settings, storage = workspace.settings, workspace.storage
-    typed = with_columns(delivery, storage, allow_missing=settings.allow_missing)
+    typed = with_columns(delivery, storage, settings.limits, allow_missing=settings.allow_missing)
 
     def convert(planned: Delivery) -> Reconciliation:
         plan = plan_delivery(planned, target, state.schema, known=(), ledger=ledger, settings=settings)
@@ -167,6 +167,7 @@ def _recount_files(
                     on_bad_value="quarantine",
                     currency_column=plan.currency_column,
                     required=required_originals(planned, plan.columns, settings.allow_missing),
+                    limits=settings.limits,
                 )
             )
         return _compare(

@@ -65,6 +65,14 @@ class RunSettings(TypedDict, total=False):
     # under [staging]:
     location: str | None
     retention_hours: float | None
+    # under [limits]:
+    header_bytes: int | None
+    line_bytes: int | None
+    columns: int | None
+    packed_ratio: int | None
+    unpacked_bytes: int | None
+    manifest_bytes: int | None
+    json_depth: int | None
     # tables [catalog.NAME]:
     catalog: Mapping[str, Mapping[str, str]] | None
 

@@ -45,7 +45,7 @@ def status(
     """
     workspace = open_workspace(workdir, settings)
     if rebuild is not None:
-        target = workspace.target(parse_target(rebuild))
+        target = workspace.target(parse_target(rebuild), read_only=True)
         with workspace.ledger() as ledger:
             ledger.rebuild([describe_table(target, target.state())])
     with workspace.ledger_for_reading() as ledger:

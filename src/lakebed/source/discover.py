@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakebed.errors import LakebedError, ManifestError, NotFound
+from lakebed.errors import LakebedError, ManifestError, NotFound, SourceError
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.model import Delivery, Slice, SourceFile
 from lakebed.source.deliveries import (
     MANIFEST_NAME,
@@ -88,7 +89,9 @@ class _Candidate:
         return named, self.delivery.created_at or _LONG_AGO, self.modified, self.delivery.id
 
 
-def find_deliveries(source: str, storage: Storage, filters: DiscoverFilters | None = None) -> DiscoverReport:
+def find_deliveries(
+    source: str, storage: Storage, filters: DiscoverFilters | None = None, limits: Limits = DEFAULT_LIMITS
+) -> DiscoverReport:
     """All deliveries below a folder, a manifest or a data file: those that count, and the superseded.
 
     What cannot be read is skipped with its reason; files that a manifest lists and that are not there make their
@@ -96,14 +99,14 @@ def find_deliveries(source: str, storage: Storage, filters: DiscoverFilters | No
     """
     wanted = filters or DiscoverFilters()
     listed = _listing(source, storage)
-    manifests, skipped, left_out = _manifests(source, listed, storage, wanted)
+    manifests, skipped, left_out = _manifests(source, listed, storage, wanted, limits)
     # A broken manifest is still one: without it, which of the files count is not known.
     warnings: list[str] = []
     if manifests or skipped or left_out:
-        candidates = _with_payers(_candidates(manifests, listed), storage, wanted)
+        candidates = _with_payers(_candidates(manifests, listed), storage, wanted, limits)
         warnings += _strays(source, manifests, listed, is_whole=not left_out)
     else:
-        found = plain_deliveries(source, listed.values(), storage, wanted)
+        found = plain_deliveries(source, listed.values(), storage, wanted, limits)
         candidates = [_Candidate(delivery, True, False, _LONG_AGO) for delivery in found]
     fitting = [each for each in candidates if wanted.wants(each.delivery.slice)]
     if not fitting:
@@ -151,7 +154,7 @@ def _report_folder(manifest: str) -> str:
 
 
 def _manifests(
-    source: str, listed: Mapping[str, Entry], storage: Storage, wanted: DiscoverFilters
+    source: str, listed: Mapping[str, Entry], storage: Storage, wanted: DiscoverFilters, limits: Limits
 ) -> tuple[list[Manifest], list[SkippedSource], int]:
     """Every manifest of the wanted periods, what could not be read, and how many were left out by their folder."""
     root = absolute(source)
@@ -166,7 +169,7 @@ def _manifests(
     manifests: list[Manifest] = []
     skipped: list[SkippedSource] = []
     with ThreadPoolExecutor(_READERS) as readers:
-        for entry, read in zip(chosen, readers.map(lambda each: _read(each, storage), chosen), strict=True):
+        for entry, read in zip(chosen, readers.map(lambda each: _read(each, storage, limits), chosen), strict=True):
             if isinstance(read, Manifest):
                 manifests.append(read)
             elif read is not None:
@@ -174,10 +177,14 @@ def _manifests(
     return manifests, skipped, len(found) - len(chosen)
 
 
-def _read(entry: Entry, storage: Storage) -> Manifest | LakebedError | None:
+def _read(entry: Entry, storage: Storage, limits: Limits) -> Manifest | LakebedError | None:
+    if entry.size_bytes > limits.manifest_bytes:
+        return ManifestError(
+            f"has {entry.size_bytes} bytes", manifest=entry.uri, remedy=limits.remedy("manifest_bytes")
+        )
     try:
-        return read_manifest(entry, storage.read(entry.uri))
-    except (ManifestError, NotFound) as error:
+        return read_manifest(entry, storage.read(entry.uri), limits)
+    except (SourceError, NotFound) as error:
         return error
 
 
@@ -236,7 +243,9 @@ def _delivery(manifest: Manifest, slice_: Slice, listed: Mapping[str, Entry]) ->
     )
 
 
-def _with_payers(candidates: list[_Candidate], storage: Storage, wanted: DiscoverFilters) -> list[_Candidate]:
+def _with_payers(
+    candidates: list[_Candidate], storage: Storage, wanted: DiscoverFilters, limits: Limits
+) -> list[_Candidate]:
     """The candidates with the payer that their data names, where their manifest does not.
 
     Central buckets hold exports of one name from many payers; without this they would supersede each other.
@@ -246,7 +255,7 @@ def _with_payers(candidates: list[_Candidate], storage: Storage, wanted: Discove
         delivery = candidate.delivery
         if delivery.slice.payer != UNKNOWN_PAYER or not wanted.wants_period(delivery.slice.period):
             return candidate
-        found = next((payer for file in delivery.files[:1] if (payer := read_payer(file, storage))), None)
+        found = next((payer for file in delivery.files[:1] if (payer := read_payer(file, storage, limits))), None)
         payer = found or wanted.payer or UNKNOWN_PAYER
         return replace(candidate, delivery=replace(delivery, slice=replace(delivery.slice, payer=payer)))
 

@@ -19,14 +19,15 @@ import pyarrow.parquet as pq
 
 from lakebed.errors import HeaderError, SourceError
 from lakebed.kernels.header import refuse_other_separators, require_columns
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits, allow_long_fields
 from lakebed.model import Delivery, SourceColumn, SourceFile
 from lakebed.schema.names import NAMINGS, distinct_originals, has_finished_names, normalize_column_name
 from lakebed.source.deliveries import FOCUS_COLUMNS, PAYER_COLUMNS
 from lakebed.storage import Storage
 
 _FIRST_READ_BYTES = 64 * 1024
-# A header of thousands of columns with long tags and its first line are far below this.
-_LONGEST_BYTES = 64 * 1024 * 1024
+# Text packs about tenfold: a part of a packed file is unpacked to so many times its size and no further.
+_UNPACKED_TIMES = 8
 _ZIP_ENTRY = struct.Struct("<4sHHHHHIIIHH")
 _STORED, _DEFLATED = 0, 8
 # A Parquet file says the types of its columns; that one is text may only mean that its writer knew no better.
@@ -34,7 +35,9 @@ _NOT_TELLING = (None, "string", "large_string")
 _DAMAGED = "Copy the file again: it ends too early or was damaged on the way."
 
 
-def with_columns(delivery: Delivery, storage: Storage, *, allow_missing: Collection[str] = ()) -> Delivery:
+def with_columns(
+    delivery: Delivery, storage: Storage, limits: Limits = DEFAULT_LIMITS, *, allow_missing: Collection[str] = ()
+) -> Delivery:
     """The delivery with the columns that its first file has, typed by its manifest.
 
     Raises HeaderError where that file lacks columns that the manifest lists, but for those in `allow_missing`.
@@ -42,7 +45,7 @@ def with_columns(delivery: Delivery, storage: Storage, *, allow_missing: Collect
     if not delivery.files:
         return delivery
     first = delivery.files[0]
-    found = _parquet_columns(first, storage) if first.content == "parquet" else _csv_columns(first, storage)
+    found = _file_columns(first, storage, limits)
     listed = _as_the_file_spells(delivery.columns, tuple(column.original for column in found))
     names = {column.original for column in found}
     required = [column.original for column in listed if not is_allowed(column.original, allow_missing)]
@@ -82,16 +85,15 @@ def _as_the_file_spells(listed: Sequence[SourceColumn], header: Sequence[str]) -
     return tuple(spelt.values())
 
 
-def read_header(file: SourceFile, storage: Storage) -> tuple[str, ...]:
+def read_header(file: SourceFile, storage: Storage, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
     """The original names of a file's columns, each distinct. Raises HeaderError for a header that cannot be right."""
-    columns = _parquet_columns(file, storage) if file.content == "parquet" else _csv_columns(file, storage)
-    return tuple(column.original for column in columns)
+    return tuple(column.original for column in _file_columns(file, storage, limits))
 
 
-def read_payer(file: SourceFile, storage: Storage) -> str | None:
+def read_payer(file: SourceFile, storage: Storage, limits: Limits = DEFAULT_LIMITS) -> str | None:
     """The payer account in the first row of a file; None where there is no row, or no such column."""
     if file.content == "csv":
-        names, fields = _first_two(file, storage)
+        names, fields = _first_two(file, storage, limits)
         record = dict(zip(names, fields or [], strict=False))
         return next((record[name] for name in PAYER_COLUMNS if record.get(name)), None)
     with _open_parquet(file, storage) as parquet:
@@ -103,8 +105,14 @@ def read_payer(file: SourceFile, storage: Storage) -> str | None:
     return None
 
 
-def _csv_columns(file: SourceFile, storage: Storage) -> tuple[SourceColumn, ...]:
-    names, fields = _first_two(file, storage)
+def _file_columns(file: SourceFile, storage: Storage, limits: Limits) -> tuple[SourceColumn, ...]:
+    found = _parquet_columns(file, storage) if file.content == "parquet" else _csv_columns(file, storage, limits)
+    limits.require_columns(found, file.key)
+    return found
+
+
+def _csv_columns(file: SourceFile, storage: Storage, limits: Limits) -> tuple[SourceColumn, ...]:
+    names, fields = _first_two(file, storage, limits)
     refuse_other_separators(names, file=file.key)
     if fields is not None and len(fields) != len(names):
         raise HeaderError(
@@ -121,19 +129,22 @@ def _glued(names: list[str]) -> str:
     return f"; {suspects[0]} looks like two names" if suspects else ""
 
 
-def _first_two(file: SourceFile, storage: Storage) -> tuple[list[str], list[str] | None]:
+def _first_two(file: SourceFile, storage: Storage, limits: Limits) -> tuple[list[str], list[str] | None]:
     """The header and the first record after it, None where nothing follows."""
-    size = _FIRST_READ_BYTES
+    size, longest = _FIRST_READ_BYTES, limits.header_bytes
     while True:
-        data, ended = _plain_start(file, storage, size)
+        most = min(_UNPACKED_TIMES * size, longest + 1)
+        data, ended = _plain_start(file, storage, size, most)
         records = _records(_decoded(data, file, ended=ended), ended=ended)
         if len(records) >= 2 or ended:
             break
-        if size > _LONGEST_BYTES:
+        longest = limits.header_bytes + (limits.line_bytes if records else 0)
+        if len(data) > longest:
             raise HeaderError(
-                f"no end of the first lines within {_LONGEST_BYTES >> 20} MB",
+                f"no end of the {'first line after the header' if records else 'header'} within {len(data)} bytes: is a"
+                " quote never closed, or are line ends not newlines?",
                 file=file.key,
-                remedy="Look for a quote that is never closed.",
+                remedy=limits.remedy("line_bytes" if records else "header_bytes"),
             )
         size *= 4
     if not records or not any(records[0]):
@@ -144,6 +155,7 @@ def _first_two(file: SourceFile, storage: Storage) -> tuple[list[str], list[str]
 def _records(text: str, *, ended: bool) -> list[list[str]]:
     """The first two records that are surely whole: the last one of a part of a file may go on."""
     records: list[list[str]] = []
+    allow_long_fields()
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
         for record in reader:
@@ -174,33 +186,36 @@ def _decoded(data: bytes, file: SourceFile, *, ended: bool) -> str:
         raise HeaderError("the file is not UTF-8", file=file.key, remedy="Convert it to UTF-8 first.") from error
 
 
-def _plain_start(file: SourceFile, storage: Storage, size: int) -> tuple[bytes, bool]:
-    """The unpacked beginning of a file, and whether that is all of it."""
+def _plain_start(file: SourceFile, storage: Storage, size: int, most: int) -> tuple[bytes, bool]:
+    """The beginning of a file, `size` bytes of it unpacked to `most` bytes, and whether that is all of it."""
+    size = min(size, most) if file.compression == "none" else size
     packed = storage.read_range(file.uri, 0, size)
     whole = len(packed) >= file.size_bytes or len(packed) < size
     if file.compression == "none":
         return packed, whole
     try:
         if file.compression == "gzip":
-            return _gunzipped(packed, whole)
-        return _unzipped(packed, whole)
+            return _gunzipped(packed, whole, most=most)
+        return _unzipped(packed, whole, most=most)
     except zlib.error as error:
         raise SourceError(f"{file.key}: not readable as {file.compression}: {error}", remedy=_DAMAGED) from error
 
 
-def _gunzipped(packed: bytes, whole: bool) -> tuple[bytes, bool]:
-    plain = b""
+def _gunzipped(packed: bytes, whole: bool, *, most: int) -> tuple[bytes, bool]:
+    plain = bytearray()
     # A gzip file may have several members one after the other.
     while packed:
+        if len(plain) >= most:
+            return bytes(plain), False
         unpacker = zlib.decompressobj(wbits=31)
-        plain += unpacker.decompress(packed)
+        plain += unpacker.decompress(packed, most - len(plain))
         if not unpacker.eof:
-            return plain, whole
+            return bytes(plain), whole and not unpacker.unconsumed_tail
         packed = unpacker.unused_data
-    return plain, whole
+    return bytes(plain), whole
 
 
-def _unzipped(packed: bytes, whole: bool) -> tuple[bytes, bool]:
+def _unzipped(packed: bytes, whole: bool, *, most: int) -> tuple[bytes, bool]:
     """The beginning of the first file in an archive, from its local header: the directory at the end is not needed."""
     at = 0
     while at + _ZIP_ENTRY.size <= len(packed):
@@ -217,8 +232,8 @@ def _unzipped(packed: bytes, whole: bool) -> tuple[bytes, bool]:
         if method != _DEFLATED:
             raise zlib.error(f"ZIP method {method} is not supported")
         unpacker = zlib.decompressobj(wbits=-15)
-        plain = unpacker.decompress(packed[start:])
-        return plain, whole or unpacker.eof
+        plain = unpacker.decompress(packed[start:], most)
+        return plain, unpacker.eof or (whole and not unpacker.unconsumed_tail)
     if not whole:
         return b"", False
     raise zlib.error("there is no file in the archive")

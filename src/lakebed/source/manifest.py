@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import cast
 
 from lakebed.errors import ManifestError
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits, json_depth
 from lakebed.model import Compression, Content, SourceColumn, SourceKind
 from lakebed.source.deliveries import (
     FOCUS_COLUMNS,
@@ -62,12 +63,12 @@ class Manifest:
         return not any(self.id in segment for key in self.keys for segment in key.split("/")[:-1])
 
 
-def read_manifest(entry: Entry, content: bytes) -> Manifest | None:
+def read_manifest(entry: Entry, content: bytes, limits: Limits = DEFAULT_LIMITS) -> Manifest | None:
     """A manifest from its bytes, or None where it is that of something else, such as dbt's `manifest.json`.
 
     Raises ManifestError that names the file and the key at fault.
     """
-    facts = _parse(entry.uri, content)
+    facts = _parse(entry.uri, content, limits)
     if not _OWN_KEYS & facts.keys():
         return None
     if not {"reportKeys", "dataFiles"} & facts.keys():
@@ -79,6 +80,7 @@ def read_manifest(entry: Entry, content: bytes) -> Manifest | None:
         raise ManifestError("has neither assemblyId nor executionId", manifest=entry.uri)
     segments = entry.uri.split("/")
     columns = _columns(entry.uri, facts)
+    limits.require_columns(columns, entry.uri)
     created = parse_moment(identifier) or parse_moment(_text(facts, "createdAt", "executionTime", "deliveredAt"))
     return Manifest(
         uri=entry.uri,
@@ -98,9 +100,12 @@ def read_manifest(entry: Entry, content: bytes) -> Manifest | None:
     )
 
 
-def _parse(uri: str, content: bytes) -> Facts:
+def _parse(uri: str, content: bytes, limits: Limits) -> Facts:
     try:
-        facts = json.loads(content.decode("utf-8-sig"))
+        text = content.decode("utf-8-sig")
+        if json_depth(text) > limits.json_depth:
+            raise ManifestError("is nested too deep", manifest=uri, remedy=limits.remedy("json_depth"))
+        facts = json.loads(text)
     except (UnicodeDecodeError, ValueError) as error:
         raise ManifestError(f"is not JSON: {error}", manifest=uri, remedy="Copy it again from its bucket.") from error
     if not isinstance(facts, dict):
@@ -127,7 +132,7 @@ def _keys(uri: str, facts: Facts, name: str) -> tuple[str, ...]:
         # Data Exports write plain addresses; other tools wrap each in an object.
         text = item if isinstance(item, str) else _text(item, "path", "key", "uri") if isinstance(item, dict) else ""
         if not text:
-            raise ManifestError(f"{name} has an entry that is no address: {item!r}", manifest=uri)
+            raise ManifestError(f"{name} has an entry that is no address: {item!r:.200}", manifest=uri)
         if address := _ADDRESS.fullmatch(text):
             if bucket and address["bucket"] != bucket:
                 raise ManifestError(f"{name} points outside its bucket {bucket}: {text}", manifest=uri)
@@ -159,7 +164,7 @@ def _columns(uri: str, facts: Facts) -> tuple[SourceColumn, ...]:
             columns.append(SourceColumn(item))
             continue
         if not isinstance(item, dict) or not isinstance(item.get("name"), str):
-            raise ManifestError(f"columns has an entry without a name: {item!r}", manifest=uri)
+            raise ManifestError(f"columns has an entry without a name: {item!r:.200}", manifest=uri)
         columns.append(manifest_column(item))
     return tuple(columns)
 

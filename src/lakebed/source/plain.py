@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable
 
 from lakebed.errors import ConfigError
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.model import Delivery, Slice, SourceFile
 from lakebed.source.deliveries import (
     STATUS_FOLDER,
@@ -18,7 +19,11 @@ from lakebed.storage import Entry, Storage, absolute
 
 
 def plain_deliveries(
-    source: str, entries: Iterable[Entry], storage: Storage, filters: DiscoverFilters
+    source: str,
+    entries: Iterable[Entry],
+    storage: Storage,
+    filters: DiscoverFilters,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> list[Delivery]:
     """One delivery for each report and period among the files. Raises ConfigError where one of the two is not known."""
     root = absolute(source)
@@ -37,13 +42,17 @@ def plain_deliveries(
                 remedy="Say it: --report NAME --period 2026-10.",
             )
         groups.setdefault((report, period), []).append(entry)
-    return [_delivery(report, period, files, storage, filters) for (report, period), files in sorted(groups.items())]
+    return [
+        _delivery(report, period, files, storage, filters, limits) for (report, period), files in sorted(groups.items())
+    ]
 
 
-def _delivery(report: str, period: str, entries: list[Entry], storage: Storage, filters: DiscoverFilters) -> Delivery:
+def _delivery(
+    report: str, period: str, entries: list[Entry], storage: Storage, filters: DiscoverFilters, limits: Limits
+) -> Delivery:
     entries = sorted(entries, key=lambda entry: entry.uri)
     files = tuple(_file(entry) for entry in entries)
-    payer = filters.payer or read_payer(files[0], storage) or UNKNOWN_PAYER
+    payer = filters.payer or read_payer(files[0], storage, limits) or UNKNOWN_PAYER
     times = [entry.modified for entry in entries if entry.modified is not None]
     return Delivery(
         slice=Slice(payer, report, period),

@@ -47,7 +47,7 @@ def evolve(
     widen   id from int32 to int64
     NULL    in new rows: cost
     """
-    opened = open_table(target, workdir=workdir)
+    opened = open_table(target, workdir=workdir, read_only=dry_run)
     if on_conflict not in ("refuse", "variant"):
         raise ConfigError(f"on_conflict is {on_conflict!r}", remedy="It is 'refuse' or 'variant'.")
     policy = Policy(on_conflict=on_conflict, rules=opened.capabilities.rules)

@@ -50,7 +50,7 @@ def history(target: TableLike, *, workdir: str | os.PathLike[str] | None = None)
     >>> [(one.change.kind, one.change.column) for one in lakebed.history("parquet:costs").changes]
     [('created', 'id'), ('widened', 'id')]
     """
-    opened = open_table(target, workdir=workdir)
+    opened = open_table(target, workdir=workdir, read_only=True)
     with open_workspace(workdir).ledger_for_reading() as ledger:
         changes = ledger.schema_history(opened.address)
     found = opened.snapshots() if isinstance(opened, HasSnapshots) else ()

@@ -88,7 +88,7 @@ def merge(
     asks_for_session = spark is not None or master is not None or remote is not None
     options = EngineOptions(spark, asks_for_session, require_flag(use_merge))
     chosen = _engine(engine, source, options)
-    table = _open(target, settings, storage)
+    table = _open(target, settings, storage, read_only=dry_run)
     with chosen.open(source, storage.settings.resolved(), settings) as rows:
         run = _Run(
             spec,
@@ -344,8 +344,14 @@ def _properties(plan: MergePlan) -> dict[str, str]:
     }
 
 
-def _open(target: str | os.PathLike[str] | Target, settings: Settings, storage: Storage) -> Target:
+def _open(target: str | os.PathLike[str] | Target, settings: Settings, storage: Storage, *, read_only: bool) -> Target:
     if not isinstance(target, str | os.PathLike):
         return target
     address = Address.parse(os.fspath(target), bare_path=True)
-    return open_target(address, workdir=settings.workdir_path, storage=storage, catalogs=settings.catalog)
+    return open_target(
+        address,
+        workdir=settings.workdir_path,
+        storage=storage,
+        catalogs=settings.catalog,
+        read_only=read_only,
+    )

@@ -59,17 +59,17 @@ def read(
     >>> lakebed.read("parquet:costs").to_table()["id"].to_pylist()
     [1, 2]
     """
-    opened = open_table(target, workdir=workdir)
+    opened = open_table(target, workdir=workdir, read_only=True)
     if spark is None:
         return opened.read(columns)
     return frame(spark, opened, load_settings().storage, columns=columns)
 
 
-def open_table(target: TableLike, *, workdir: str | os.PathLike[str] | None = None) -> Target:
-    """The table at an address, with the settings that hold here."""
+def open_table(target: TableLike, *, workdir: str | os.PathLike[str] | None = None, read_only: bool = False) -> Target:
+    """The table at an address, with the settings that hold here; one that is open already stays as it was opened."""
     if not isinstance(target, str | os.PathLike):
         return target
-    return open_workspace(workdir).target(Address.parse(os.fspath(target), bare_path=True))
+    return open_workspace(workdir).target(Address.parse(os.fspath(target), bare_path=True), read_only=read_only)
 
 
 def open_workspace(workdir: str | os.PathLike[str] | None) -> Workspace:

@@ -1,5 +1,6 @@
 """`lakebed sweep`: removes what crashed runs left, and old snapshots."""
 
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,11 +8,15 @@ from datetime import UTC, datetime, timedelta
 
 from lakebed.state.ledger import Ledger
 from lakebed.state.records import StagingFolder
-from lakebed.storage import Storage
+from lakebed.storage import Storage, is_local
 from lakebed.table.history import require_snapshots
 from lakebed.table.read import TableLike, open_table, open_workspace
 from lakebed.targets.base import Target
+from lakebed.targets.shared.containment import LinkGuard
 from lakebed.targets.snapshots import Expired, HasSnapshots
+from lakebed.workspace import Workspace
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -51,10 +56,16 @@ def sweep(
     ()
     """
     workspace = open_workspace(workdir)
-    only = None if target is None else open_table(target, workdir=workdir)
-    with workspace.ledger() as ledger:
+    only = None if target is None else open_table(target, workdir=workdir, read_only=dry_run)
+    with workspace.ledger_for_reading() if dry_run else workspace.ledger() as ledger:
         left = [
-            sweep_orphan(orphan, only or workspace.target(orphan.table), ledger, workspace.storage, dry_run=dry_run)
+            sweep_orphan(
+                orphan,
+                only or _open(workspace, orphan, read_only=dry_run),
+                ledger,
+                workspace.storage,
+                dry_run=dry_run,
+            )
             for orphan in ledger.orphans()
             if only is None or orphan.table == only.address
         ]
@@ -83,15 +94,37 @@ class Leftovers:
 def sweep_orphan(
     orphan: StagingFolder, target: Target, ledger: Ledger, storage: Storage, *, dry_run: bool = False
 ) -> Leftovers:
-    """Removes from the folder of a crashed run what the table does not name, and closes it in the ledger."""
+    """Removes from the folder of a crashed run what the table does not name, and closes it in the ledger.
+
+    A folder that the table's stagings cannot have been, whoever wrote it into the ledger, is left as it is.
+    """
+    if not target.owns_staging(orphan.folder):
+        log.warning(
+            "the ledger says that a run left files in %s, which is no staging of %s: nothing there was touched",
+            orphan.folder,
+            target.address,
+        )
+        return Leftovers(orphan.folder, (), ())
     # Asked first: a target that finishes a crashed commit when it is opened moves files out of the folder.
     named = {_plain(uri) for uri in _named(target)}
     inside = [entry.uri for entry in storage.list(orphan.folder)]
+    if is_local(orphan.folder):
+        guard = LinkGuard(orphan.folder)
+        for uri in inside:
+            guard.require_no_link(os.path.relpath(_plain(uri), _plain(orphan.folder)))
     loose = tuple(uri for uri in inside if _plain(uri) not in named)
     if not dry_run:
         storage.delete(loose)
         ledger.close_staging(orphan.folder)
     return Leftovers(orphan.folder, loose, tuple(uri for uri in inside if _plain(uri) in named))
+
+
+def _open(workspace: Workspace, orphan: StagingFolder, *, read_only: bool) -> Target:
+    """The table of an orphan, with the staging that a cluster's workers write into where the orphan lies there."""
+    shared = workspace.settings.commit_staging
+    return workspace.target(
+        orphan.table, staging=shared if orphan.folder.startswith(shared + "/") else None, read_only=read_only
+    )
 
 
 def _named(target: Target) -> Iterable[str]:

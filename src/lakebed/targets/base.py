@@ -82,7 +82,7 @@ class Target(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     def state(self) -> TableState:
-        """The table now. Recovers what a crashed commit left, first."""
+        """The table now. A writer finishes what a crashed commit left first; read only, it is read as if finished."""
         ...
 
     def affected(self, state: TableState, slice_: Slice) -> Affected:
@@ -106,6 +106,10 @@ class Target(Protocol):
 
     def abandon(self, staging: Staging) -> None:
         """Removes what was staged."""
+        ...
+
+    def owns_staging(self, folder: str) -> bool:
+        """Whether this is a folder that `stage` of this table may have opened: nothing else is swept in its name."""
         ...
 
     def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:

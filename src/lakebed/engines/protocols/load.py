@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.model import Converted, DataFile, Slice, SourceFile, Staging, WrittenFile
 from lakebed.schema.types import Schema
 
@@ -28,6 +29,7 @@ class ConvertJob:
     on_bad_value: OnBadValue = "refuse"
     currency_column: str | None = None
     required: tuple[str, ...] = ()
+    limits: Limits = DEFAULT_LIMITS
 
 
 @dataclass(frozen=True, slots=True)

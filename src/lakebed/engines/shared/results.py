@@ -25,6 +25,7 @@ def conversion_of(job: ConvertJob, storage: StorageSettings) -> Conversion:
         quarantine=job.on_bad_value == "quarantine",
         currency=job.currency_column,
         required=job.required,
+        limits=job.limits,
     )
 
 

@@ -1,5 +1,6 @@
 """A table in a DuckDB file: schema, removal and arrival in one transaction."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +11,7 @@ from lakebed.model import DataFile, Slice, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
 from lakebed.schema.evolve import EvolutionPlan
-from lakebed.storage import Storage, absolute, local_path
+from lakebed.storage import Storage, absolute, is_local, local_path
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, RowMerge, RowsMerged, TableState
 from lakebed.targets.duckdb.commit import delete_slice, insert_staged
 from lakebed.targets.duckdb.file import WAIT_SECONDS, Connection, DuckDBFile
@@ -50,6 +51,9 @@ class DuckDBTarget:
         self._table = table
         self._storage = storage or Storage()
         self._checkpoint = checkpoint
+        if staging is not None and is_local(staging):
+            # The user's own folder may be a link; the one beside the file may not.
+            staging = os.path.realpath(local_path(staging))
         self._area = StagingArea(staging or str(path.with_name(f".{path.name}.txn")), self._storage)
 
     @property
@@ -118,6 +122,9 @@ class DuckDBTarget:
 
     def abandon(self, staging: Staging) -> None:
         self._area.remove(staging.id)
+
+    def owns_staging(self, folder: str) -> bool:
+        return self._area.owns(folder)
 
     def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         if not self._file.exists:

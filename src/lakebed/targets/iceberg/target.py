@@ -1,5 +1,6 @@
 """The Iceberg target: `iceberg:[CATALOG:]NAMESPACE.TABLE`, one catalog commit and one snapshot for each change."""
 
+import re
 import shutil
 import uuid
 from collections.abc import Sequence
@@ -36,15 +37,18 @@ from lakebed.targets.iceberg.settle import settle, unsettled
 from lakebed.targets.iceberg.slices import affected
 from lakebed.targets.iceberg.state import ABSENT, absent, by_uri, require_writable, table_state, version
 from lakebed.targets.scan import ScanPlan
+from lakebed.targets.shared.containment import require_no_link
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.sums import no_totals
 from lakebed.targets.snapshots import Expired, SnapshotRecord
 
+STAGING_PREFIX = "lakebed-"
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
 
 # What our tables are created with. The bounds of our own columns are kept whole, so that other writers' files, too,
 # say exactly which slices they hold; manifests are merged once there are many, and of the metadata files, each of which
 # repeats every schema, a hundred are kept.
+_STAGING_NAME = re.compile(re.escape(STAGING_PREFIX) + "[0-9a-f]{32}")
 TABLE_PROPERTIES = {
     "format-version": "2",
     "commit.manifest-merge.enabled": "true",
@@ -140,10 +144,25 @@ class IcebergTarget:
                     remedy="Plan again on the table as it is now.",
                 )
             schema, partitions = evolve(table.transaction(), evolution), state.partition_by
-        folder = table.location_provider().new_data_location(f"lakebed-{identifier}")
+        folder = table.location_provider().new_data_location(f"{STAGING_PREFIX}{identifier}")
         if is_local(folder):
             local_path(folder).mkdir(parents=True, exist_ok=True)
         return Staging(identifier, folder, physical_schema(schema), partitions)
+
+    def owns_staging(self, folder: str) -> bool:
+        *above, name = _plain(folder).split("/")
+        if {".", ".."} & {*above, name} or not _STAGING_NAME.fullmatch(name):
+            return False
+        table = self.table()
+        if table is None:
+            # Its creation was never committed: only the name, which nothing else has, says whose the folder is.
+            return "data" in above
+        places = (table.location(), table.properties.get("write.data.path"))
+        if not any(place and _plain(folder).startswith(_plain(place).rstrip("/") + "/") for place in places):
+            return False
+        if is_local(folder):
+            require_no_link(local_path(folder))
+        return True
 
     def unsettled(self) -> int:
         """How many files other writers covered with deletes or renamed columns."""
@@ -283,3 +302,7 @@ class IcebergTarget:
         """Every file that some snapshot names."""
         table = self.table()
         return set() if table is None else maintenance.live_files(table)
+
+
+def _plain(uri: str) -> str:
+    return uri.removeprefix("file://")

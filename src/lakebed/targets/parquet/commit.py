@@ -11,8 +11,8 @@ from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.arrow import from_arrow_field
 from lakebed.schema.types import Schema, fold
 from lakebed.storage import Storage, join
-from lakebed.targets.parquet.journal import Delete, Put
 from lakebed.targets.parquet.partitions import partition_folder
+from lakebed.targets.parquet.record import Delete, Put
 from lakebed.targets.parquet.state import DatasetFiles
 from lakebed.targets.shared.footers import Footer, read_footers
 

@@ -8,6 +8,7 @@ import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -31,10 +32,12 @@ class FooterCache:
         """The footers of those of these files that have not changed since they were kept."""
         try:
             kept = json.loads(self._storage.read(self._uri))
-        except (NotFound, ValueError):
+            return self._parse(kept, files) if isinstance(kept, dict) and kept.get("format") == FORMAT else {}
+        except (NotFound, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException):
+            # Not there, or not what we wrote: the files themselves say what it would have said.
             return {}
-        if not isinstance(kept, dict) or kept.get("format") != FORMAT:
-            return {}
+
+    def _parse(self, kept: Mapping[str, Any], files: Iterable[DataFile]) -> dict[tuple[str, str], Footer]:
         schemas = [pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text))) for text in kept["schemas"]]
         known: Mapping[str, Sequence[object]] = kept["files"]
         found: dict[tuple[str, str], Footer] = {}

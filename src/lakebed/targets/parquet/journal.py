@@ -8,25 +8,29 @@ Everything lies beside the dataset, in `.<name>.txn/`, because readers differ in
     <id>/data/     where engines write
 
 A commit is the moment `commit.json` becomes `pending`: everything it names is written and synced by then, and from
-then on every open moves the rest into place before it looks at the dataset. Each step can be repeated. Files are
-replaced, never removed first; deletions come last.
+then on every writer moves the rest into place before it looks at the dataset. Each step can be repeated. Files are
+replaced, never removed first; deletions come last. A reader moves nothing: it reads what the record describes.
+
+Nothing here is trusted. A record is checked whole before the first step: `record.py` its values, this module that no
+link leads out of the dataset or of the staging.
 """
 
 import contextlib
-import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from lakebed.errors import AlreadyExists, Changed, ConcurrentModification, NotFound, TargetError
 from lakebed.retry import retry, waiting
-from lakebed.storage import Entry, Storage, is_local, join, local_path, sync_file, sync_folder
-from lakebed.targets.parquet.lock import WAIT_SECONDS, exclusive
+from lakebed.storage import Entry, Storage, is_local, join, local_path, open_unlinked, sync_folder
+from lakebed.targets.parquet.lock import WAIT_SECONDS, exclusive, wait_until_free
+from lakebed.targets.parquet.pending import NO_OVERLAY, Overlay, damaged_file_error, lost_file_error, other_file_error
+from lakebed.targets.parquet.record import LARGEST_BYTES, Delete, Put, Record
 from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
+from lakebed.targets.shared.containment import LinkGuard, require_no_link
 from lakebed.targets.shared.staging import StagingArea
 
 try:  # twenty times as fast; not built for every machine
@@ -34,64 +38,10 @@ try:  # twenty times as fast; not built for every machine
 except ImportError:
     from zlib import crc32
 
-FORMAT = 1
 THREADS = 16
 CHUNK_BYTES = 4 * 1024 * 1024
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """A staged file that takes its place in the dataset, over what may lie there."""
-
-    staged: str  # below <id>/data/
-    final: str  # below the dataset
-    size_bytes: int
-    checksum: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """A file that leaves the dataset."""
-
-    path: str
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """The commit record."""
-
-    id: str
-    state: Literal["pending", "applied"]
-    puts: tuple[Put, ...] = ()
-    deletes: tuple[Delete, ...] = ()
-    committed_at: str = ""
-
-    def to_bytes(self) -> bytes:
-        return json.dumps({"format": FORMAT, **asdict(self)}).encode()
-
-    @classmethod
-    def from_bytes(cls, data: bytes, *, uri: str) -> "Record":
-        try:
-            given = json.loads(data)
-            if given["format"] != FORMAT:
-                raise TargetError(
-                    f"{uri} has format {given['format']}, this version knows {FORMAT}", remedy="Upgrade lakebed."
-                )
-            return cls(
-                id=given["id"],
-                state=given["state"],
-                puts=tuple(Put(**put) for put in given["puts"]),
-                deletes=tuple(Delete(**delete) for delete in given["deletes"]),
-                committed_at=given["committed_at"],
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise TargetError(
-                f"{uri} is not a commit record: {error}",
-                remedy="It is written whole or not at all, so something else wrote it. Restore it or move it away.",
-            ) from error
 
 
 def fingerprint(entry: Entry) -> str:
@@ -133,28 +83,41 @@ class Journal:
         """The folder that engines write into."""
         return self._area.folder(id_)
 
+    def owns(self, folder: str) -> bool:
+        """Whether this is the folder of a staging of this dataset."""
+        return self._area.owns(folder)
+
     def abandon(self, id_: str) -> None:
         """Removes a staging that will not be committed. One whose commit has happened stays: recovery needs it."""
         record, _ = self._read()
         if record is None or record.id != id_ or record.state != "pending":
             self._area.remove(id_)
 
-    def steady(self, look: Callable[[], T]) -> T:
-        """What `look` sees of the dataset, recovered first, and seen between two commits rather than during one.
+    def steady(self, look: Callable[[Overlay], T]) -> T:
+        """What `look` sees of the dataset, between two commits rather than during one.
 
-        Read only, a commit that waits to be finished is left waiting: files of both its states may be seen.
+        A writer finishes what a crash interrupted first. A reader leaves it, and `look` gets what it changes.
         """
 
         def attempt() -> T:
             before, _ = self._read()
-            if not self._read_only and before is not None and before.state == "pending":
+            pending = before is not None and before.state == "pending"
+            if before is not None:
+                self._require_no_links(before)
+            if pending and not self._read_only:
                 self.recover()
                 before, _ = self._read()
+                pending = False
+            elif pending:
+                # A writer that lives is done in a moment, and what it moves would be gone while it is read.
+                wait_until_free(join(self.folder, "lock"), self._storage, wait_seconds=self._wait_seconds)
+                if self._read()[0] != before:
+                    raise self._moved()
             try:
-                seen = look()
+                seen = look(self._described(before) if pending and before is not None else NO_OVERLAY)
             except NotFound:
                 # A file that was listed is gone: a commit came between, or else another program removed it.
-                if self._read()[0] == before:
+                if self._read()[0] == before and not pending:
                     raise
                 raise self._moved() from None
             if self._read()[0] != before:
@@ -162,6 +125,34 @@ class Journal:
             return seen
 
         return retry(attempt, what=f"reading {self.dataset} between commits", backoff=waiting(self._wait_seconds))
+
+    def _described(self, record: Record) -> Overlay:
+        """What a pending record changes, as it stands: looked at and left alone."""
+        folder = self.staging(record.id)
+        staged: dict[str, Entry] = {}
+        in_place: set[str] = set()
+        for put in record.puts:
+            try:
+                entry = self._storage.head(join(folder, put.staged))
+            except NotFound:
+                in_place.add(put.final)
+                continue
+            if entry.size_bytes != put.size_bytes:
+                raise damaged_file_error(entry.uri, f"{entry.size_bytes} bytes", str(put.size_bytes))
+            staged[put.final] = entry
+        leaving = {delete.path: delete.size_bytes for delete in record.deletes}
+        return Overlay(self._record, staged, frozenset(in_place), leaving)
+
+    def _require_no_links(self, record: Record) -> None:
+        if not self._local:
+            return
+        staging, dataset = LinkGuard(self.folder), LinkGuard(self.dataset)
+        staging.require_no_link(f"{record.id}/old")
+        for put in record.puts:
+            staging.require_no_link(f"{record.id}/data/{put.staged}")
+            dataset.require_no_link(put.final)
+        for delete in record.deletes:
+            dataset.require_no_link(delete.path)
 
     def _moved(self) -> ConcurrentModification:
         return ConcurrentModification(
@@ -190,6 +181,7 @@ class Journal:
             self._checkpoint("verified")
             now = datetime.now(UTC).isoformat(timespec="seconds")
             record = Record(id_, "pending", synced, tuple(deletes), now)
+            self._require_no_links(record)
             lock.confirm()
             etag = self._write(record, etag)
             self._checkpoint("recorded")
@@ -206,16 +198,25 @@ class Journal:
             )
 
     def _read(self) -> tuple[Record | None, str | None]:
+        if self._local:
+            require_no_link(local_path(self.folder))
+            require_no_link(local_path(self._record))
         try:
             # ETag first: if the record changes in between, the put that relies on the ETag fails.
-            etag = self._storage.head(self._record).etag
-            return Record.from_bytes(self._storage.read(self._record), uri=self._record), etag
+            entry = self._storage.head(self._record)
+            if entry.size_bytes > LARGEST_BYTES:
+                raise TargetError(
+                    f"{self._record} is not a commit record: it has {entry.size_bytes} bytes",
+                    remedy="Nothing was changed. Move it away together with its folder.",
+                )
+            return Record.from_bytes(self._storage.read(self._record), uri=self._record), entry.etag
         except NotFound:
             return None, None
 
     def _write(self, record: Record, etag: str | None) -> str | None:
+        data = record.to_bytes(uri=self._record)
         try:
-            return self._storage.put(self._record, record.to_bytes(), create_only=etag is None, if_match=etag).etag
+            return self._storage.put(self._record, data, create_only=etag is None, if_match=etag).etag
         except (AlreadyExists, Changed):
             raise ConcurrentModification(
                 f"{self.dataset}: another writer committed first", remedy="Read the table again and repeat the change."
@@ -249,6 +250,7 @@ class Journal:
         folder = self.staging(record.id)
         waiting = list(record.puts)
         if after_crash:
+            self._require_no_links(record)
             waiting = [put for put in record.puts if self._still_staged(folder, put)]
         if self._local:
             self._hold(record)
@@ -273,17 +275,10 @@ class Journal:
         except NotFound:
             if self._storage.exists(final):
                 return False
-            raise TargetError(
-                f"{self.dataset}: the commit of {self._record} cannot be finished: {put.final} is neither staged nor in"
-                " place",
-                remedy=f"Restore the file, or give that commit up by removing {self.folder}.",
-            ) from None
+            raise lost_file_error(put.final, self._record) from None
         found = _sync_and_sum(local_path(staged))[1] if self._local else f"etag:{entry.etag}"
         if found != put.checksum:
-            raise TargetError(
-                f"{staged} is not what was committed (checksum {found}, recorded {put.checksum})",
-                remedy="Restore it from a backup; nothing else of the dataset was touched.",
-            )
+            raise damaged_file_error(staged, f"checksum {found}", put.checksum)
         return True
 
     def _hold(self, record: Record) -> None:
@@ -298,7 +293,7 @@ class Journal:
         for number, path in enumerate(leaving):
             # Not there, linked before the crash, or a file system without links: it only takes longer then.
             with contextlib.suppress(OSError):
-                os.link(local_path(join(self.dataset, path)), held / str(number))
+                os.link(local_path(join(self.dataset, path)), held / str(number), follow_symlinks=False)
 
     def _put(self, folder: str, put: Put) -> None:
         self._storage.move(join(folder, put.staged), join(self.dataset, put.final))
@@ -318,11 +313,7 @@ class Journal:
             return False
         # Not the whole fingerprint: a copy or a backup of an interrupted dataset has other inodes and times.
         if size_bytes != delete.size_bytes:
-            raise TargetError(
-                f"{uri} was to be removed by the commit of {self._record}, and is another file now ({size_bytes} bytes"
-                f" instead of {delete.size_bytes})",
-                remedy="Move it out of the dataset; the commit is finished when the table is opened again.",
-            )
+            raise other_file_error(uri, self._record, size_bytes, delete.size_bytes)
         return True
 
     def _each(self, items: Sequence[T], act: Callable[[T], None]) -> None:
@@ -355,9 +346,9 @@ class Journal:
 
 def _sync_and_sum(path: Path) -> tuple[int, str]:
     """Makes a file durable and returns its size and CRC-32, which is enough to tell a torn file from a whole one."""
-    sync_file(path)
     size, checksum = 0, 0
-    with path.open("rb", buffering=0) as handle:
+    with open_unlinked(path) as handle:
+        os.fsync(handle.fileno())
         while chunk := handle.read(CHUNK_BYTES):
             size += len(chunk)
             checksum = crc32(chunk, checksum)

@@ -6,20 +6,22 @@ import json
 import os
 import secrets
 import socket
+import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from lakebed.errors import AlreadyExists, Changed, NotFound, StorageError, TargetLocked
-from lakebed.retry import retry, waiting
+from lakebed.errors import AlreadyExists, Changed, NotFound, StorageError, TargetError, TargetLocked
+from lakebed.retry import Backoff, retry, waiting
 from lakebed.storage import Storage, is_local, local_path
 
 WAIT_SECONDS = 120.0
 LEASE_SECONDS = 30.0
 # Every look at a lease is two requests.
 LONGEST_REMOTE_PAUSE_SECONDS = 0.5
+LONGEST_OWNER = 200
 
 
 class Held(Protocol):
@@ -52,12 +54,72 @@ def exclusive(uri: str, storage: Storage, *, wait_seconds: float = WAIT_SECONDS)
         lease.release()
 
 
+def wait_until_free(uri: str, storage: Storage, *, wait_seconds: float = WAIT_SECONDS) -> None:
+    """Returns when nobody who lives holds the lock, or after waiting. Leaves no trace."""
+    with contextlib.suppress(_Taken):
+        look = _free_locally(uri) if is_local(uri) else _free_remotely(uri, storage)
+        retry(look, what=f"the lock {uri}", on=_Taken, backoff=_backoff(uri, wait_seconds))
+
+
+def _free_locally(uri: str) -> Callable[[], None]:
+    def look() -> None:
+        try:
+            descriptor = _open_plain(uri, os.O_RDONLY)
+        except FileNotFoundError:
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError as held:
+            raise _Taken from held
+        finally:
+            os.close(descriptor)
+
+    return look
+
+
+def _free_remotely(uri: str, storage: Storage) -> Callable[[], None]:
+    lease = _Lease(uri, storage, 0.0)
+
+    def look() -> None:
+        if lease.is_held():
+            raise _Taken
+
+    return look
+
+
+def _backoff(uri: str, wait_seconds: float) -> Backoff:
+    backoff = waiting(wait_seconds)
+    return backoff if is_local(uri) else replace(backoff, longest_seconds=LONGEST_REMOTE_PAUSE_SECONDS)
+
+
+def _open_plain(uri: str, flags: int) -> int:
+    """The lock file itself: neither what a link leads to nor a pipe or a device. Raises FileNotFoundError."""
+    try:
+        descriptor = os.open(local_path(uri), flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _unusable(uri, f"cannot be opened: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _unusable(uri, "is not a plain file")
+    return descriptor
+
+
+def _unusable(uri: str, why: str) -> TargetError:
+    return TargetError(
+        f"the lock {uri} {why}",
+        remedy="It is a plain file that Lakebed makes. Find out who put a link or another thing there, or who owns it.",
+    )
+
+
 @contextlib.contextmanager
 def _flock(uri: str, wait_seconds: float) -> Iterator[None]:
     path = local_path(uri)
     path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = _open_plain(uri, os.O_RDWR | os.O_CREAT)
     # The file stays when the lock goes: removing it would let two processes lock two files of one name.
-    with path.open("a+") as handle:
+    with open(descriptor, "r+", errors="replace") as handle:
         try:
             retry(
                 lambda: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB),
@@ -66,8 +128,7 @@ def _flock(uri: str, wait_seconds: float) -> Iterator[None]:
                 backoff=waiting(wait_seconds),
             )
         except BlockingIOError:
-            handle.seek(0)
-            raise _locked(uri, handle.read() or "another process", wait_seconds) from None
+            raise _locked(uri, handle.read(LONGEST_OWNER) or "another process", wait_seconds) from None
         handle.truncate(0)
         handle.write(_me())
         handle.flush()
@@ -97,7 +158,7 @@ class _Lease:
         self._renewal = threading.Thread(target=self._renew, name="lakebed-lease", daemon=True)
 
     def acquire(self) -> None:
-        backoff = replace(waiting(self._wait_seconds), longest_seconds=LONGEST_REMOTE_PAUSE_SECONDS)
+        backoff = _backoff(self._uri, self._wait_seconds)
         try:
             self._etag = retry(self._take, what=f"the lease {self._uri}", on=_Taken, backoff=backoff)
         except _Taken:
@@ -110,16 +171,24 @@ class _Lease:
             return self._storage.put(self._uri, self._content(), create_only=True).etag
         except AlreadyExists:
             pass
+        if self.is_held() or self._watched[0] is None:
+            raise _Taken
         try:
-            seen = self._storage.head(self._uri).etag
-            watched, since = self._watched
-            if seen != watched:
-                self._watched = (seen, time.monotonic())
-            elif time.monotonic() - since >= LEASE_SECONDS:
-                return self._storage.put(self._uri, self._content(), if_match=seen).etag
+            return self._storage.put(self._uri, self._content(), if_match=self._watched[0]).etag
         except (Changed, NotFound) as moved:
             raise _Taken from moved
-        raise _Taken
+
+    def is_held(self) -> bool:
+        """Whether the lease of another was renewed within a lease's time, as far as this one has watched it."""
+        try:
+            seen = self._storage.head(self._uri).etag
+        except NotFound:
+            return False
+        watched, since = self._watched
+        if seen != watched:
+            self._watched = (seen, time.monotonic())
+            return True
+        return time.monotonic() - since < LEASE_SECONDS
 
     def release(self) -> None:
         self._released.set()
@@ -151,8 +220,8 @@ class _Lease:
 
     def _owner(self) -> str:
         try:
-            return str(json.loads(self._storage.read(self._uri))["owner"])
-        except NotFound:
+            return str(json.loads(self._storage.read(self._uri))["owner"])[:LONGEST_OWNER]
+        except (NotFound, ValueError, KeyError, TypeError, RecursionError):
             return "another process"
 
     def _content(self) -> bytes:

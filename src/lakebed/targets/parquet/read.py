@@ -17,11 +17,12 @@ from lakebed.targets.shared.sums import exact_totals, no_totals
 
 def open_dataset(root: str, files: Sequence[DataFile], state: TableState, storage: Storage) -> pads.FileSystemDataset:
     """These files in the table's schema: what one lacks is NULL, and partitions come from the path."""
-    fs, base = filesystem(root, storage.settings.resolved())
+    settings = storage.settings.resolved()
+    fs, _ = filesystem(root, settings)
     parquet = pads.ParquetFileFormat()
     fragments = [
         parquet.make_fragment(
-            base + file.uri.removeprefix(root),
+            filesystem(file.uri, settings)[1],
             fs,
             partition_expression=_partition_expression(file, state.partition_by),
         )

@@ -10,6 +10,7 @@ from lakebed.targets.base import TableState
 from lakebed.targets.parquet.footer_cache import FooterCache
 from lakebed.targets.parquet.journal import fingerprint
 from lakebed.targets.parquet.partitions import is_data_file, partition_of
+from lakebed.targets.parquet.pending import NO_OVERLAY, Overlay
 from lakebed.targets.parquet.schema import union_schema
 from lakebed.targets.shared.footers import Footer, data_file, read_footers
 
@@ -28,18 +29,18 @@ class DatasetFiles:
         self._footers: dict[tuple[str, str], Footer] = {}
         self._cache = FooterCache(cache, root, storage)
 
-    def list(self) -> list[DataFile]:
-        """The data files now, their footers not yet read."""
-        files = []
-        for entry in self._storage.list(self._root):
-            path = entry.uri.removeprefix(self._root + "/")
-            if is_data_file(path):
-                files.append(data_file(entry, partition=partition_of(path), fingerprint=fingerprint(entry)))
-        return sorted(files, key=lambda file: file.uri)
+    def list(self, overlay: Overlay = NO_OVERLAY) -> list[DataFile]:
+        """The data files now, their footers not yet read; with what a pending commit changes, where there is one."""
+        found = ((entry.uri.removeprefix(self._root + "/"), entry) for entry in self._storage.list(self._root))
+        files = overlay.apply((path, entry) for path, entry in found if is_data_file(path))
+        return [
+            data_file(entry, partition=partition_of(path), fingerprint=fingerprint(entry))
+            for path, entry in sorted(files.items())
+        ]
 
-    def state(self) -> TableState:
+    def state(self, overlay: Overlay = NO_OVERLAY) -> TableState:
         """The table that the files are now."""
-        files = self.list()
+        files = self.list(overlay)
         if not files:
             return TableState(False, Schema(), 0, version(files))
         footers = self.footers(files)

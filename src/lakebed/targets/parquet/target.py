@@ -28,7 +28,11 @@ CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rew
 
 
 class ParquetTarget:
-    """One dataset. What a crashed commit left is finished whenever the dataset is looked at, unless `read_only`."""
+    """One dataset.
+
+    What a crashed commit left is finished whenever the dataset is looked at. Opened `read_only` it is read as if it
+    were finished, and nothing is written.
+    """
 
     def __init__(
         self,
@@ -122,9 +126,12 @@ class ParquetTarget:
     def abandon(self, staging: Staging) -> None:
         self._journal.abandon(staging.id)
 
+    def owns_staging(self, folder: str) -> bool:
+        return self._journal.owns(folder)
+
     def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         return self._journal.steady(
-            lambda: totals(self._root, self._files.state(), self._storage, slice_, columns, currency)
+            lambda overlay: totals(self._root, self._files.state(overlay), self._storage, slice_, columns, currency)
         )
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset:

@@ -3,15 +3,25 @@
 import contextlib
 import fcntl
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
+from lakebed.errors import TargetError
 from lakebed.storage import Storage, is_local, join, local_path
+from lakebed.targets.shared.containment import LinkGuard, require_no_link
 
 # Object stores do not tell that a process has died; a staging that old has no owner any more.
 REMOTE_STAGING_LIVES = timedelta(days=2)
+
+_ID = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{8}")
+
+
+def is_staging_id(text: object) -> bool:
+    """Whether this can be the id of a staging; what is called otherwise is none of ours."""
+    return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 
 class StagingArea:
@@ -33,8 +43,11 @@ class StagingArea:
             self._storage.put(owner, b"", create_only=True)
             return id_
         path = local_path(owner)
-        path.parent.joinpath("data").mkdir(parents=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+        local_path(self._folder).mkdir(parents=True, exist_ok=True)
+        # Rows that are not committed are for nobody else's eyes; what is moved into place keeps its own rights.
+        path.parent.mkdir(mode=0o700)
+        path.parent.joinpath("data").mkdir()
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         # The system frees this lock when the process ends, however it ends.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if not path.exists():
@@ -46,34 +59,59 @@ class StagingArea:
 
     def folder(self, id_: str) -> str:
         """Where engines write."""
-        return join(self._folder, id_, "data")
+        return join(self._place(id_), "data")
+
+    def owns(self, folder: str) -> bool:
+        """Whether this is the folder of a staging here; one that a link leads out of is none."""
+        match folder.removeprefix(self._folder.rstrip("/") + "/").split("/"):
+            case [id_, "data"] if is_staging_id(id_) and folder == self.folder(id_):
+                if self._local:
+                    require_no_link(local_path(self._folder))
+                    LinkGuard(self._folder).require_no_link(f"{id_}/data")
+                return True
+        return False
 
     def remove(self, id_: str) -> None:
         """Removes a staging and everything in it."""
-        folder = join(self._folder, id_)
+        folder = self._place(id_)
         if not self._local:
             self._storage.delete([entry.uri for entry in self._storage.list(folder)])
             return
+        require_no_link(local_path(self._folder))
         shutil.rmtree(local_path(folder), ignore_errors=True)
         if (descriptor := self._owned.pop(id_, None)) is not None:
             os.close(descriptor)
         with contextlib.suppress(OSError):  # not empty: a lock, a record or another staging stays
             local_path(self._folder).rmdir()
 
+    def _place(self, id_: str) -> str:
+        if not is_staging_id(id_):
+            raise TargetError(f"{id_!r} is not the id of a staging in {self._folder}")
+        return join(self._folder, id_)
+
     def _sweep(self, keep: Collection[str]) -> None:
         if not self._local:
             self._sweep_remote(keep)
             return
         folder = local_path(self._folder)
-        for owner in folder.glob("*/owner") if folder.is_dir() else ():
-            if owner.parent.name in keep or owner.parent.name in self._owned:
+        require_no_link(folder)
+        for staging in folder.iterdir() if folder.is_dir() else ():
+            if not is_staging_id(staging.name) or staging.is_symlink():
                 continue
-            with contextlib.suppress(FileNotFoundError), owner.open("r+") as handle:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue
-                shutil.rmtree(owner.parent, ignore_errors=True)
+            if staging.name in keep or staging.name in self._owned:
+                continue
+            try:
+                owner = os.open(staging / "owner", os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            except OSError:
+                # Not made yet, swept by another, or not ours to remove.
+                continue
+            try:
+                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(staging, ignore_errors=True)
+            except BlockingIOError:
+                continue
+            finally:
+                os.close(owner)
 
     def _sweep_remote(self, keep: Collection[str]) -> None:
         oldest = datetime.now(UTC) - REMOTE_STAGING_LIVES
@@ -81,9 +119,16 @@ class StagingArea:
         dead = tuple(
             entry.uri.removesuffix("owner")
             for entry in entries
-            if entry.uri.endswith("/owner")
-            and entry.uri.split("/")[-2] not in keep
+            if _owned_id(self._folder, entry.uri) not in (None, *keep)
             and entry.modified is not None
             and entry.modified < oldest
         )
         self._storage.delete(entry.uri for entry in entries if dead and entry.uri.startswith(dead))
+
+
+def _owned_id(folder: str, uri: str) -> str | None:
+    """The id of the staging whose mark this is; None where it is another object."""
+    match uri.removeprefix(folder.rstrip("/") + "/").split("/"):
+        case [id_, "owner"] if is_staging_id(id_):
+            return id_
+    return None
