@@ -9,27 +9,31 @@ Of two equal names the second is called `name#2`, the third `name#3` (`schema.na
 
 import csv
 import io
-import struct
+import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import IO, TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebed.errors import HeaderError, SourceError
+from lakebed.kernels.archives import data_members
 from lakebed.kernels.header import refuse_other_separators, require_columns
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits, allow_long_fields
+from lakebed.kernels.streams import corruption_as_source_error
 from lakebed.model import Delivery, SourceColumn, SourceFile
 from lakebed.schema.names import NAMINGS, distinct_originals, has_finished_names, normalize_column_name
 from lakebed.source.deliveries import FOCUS_COLUMNS, PAYER_COLUMNS
 from lakebed.storage import Storage
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
+
 _FIRST_READ_BYTES = 64 * 1024
 # Text packs about tenfold: a part of a packed file is unpacked to so many times its size and no further.
 _UNPACKED_TIMES = 8
-_ZIP_ENTRY = struct.Struct("<4sHHHHHIIIHH")
-_STORED, _DEFLATED = 0, 8
 # A Parquet file says the types of its columns; that one is text may only mean that its writer knew no better.
 _NOT_TELLING = (None, "string", "large_string")
 _DAMAGED = "Copy the file again: it ends too early or was damaged on the way."
@@ -188,15 +192,16 @@ def _decoded(data: bytes, file: SourceFile, *, ended: bool) -> str:
 
 def _plain_start(file: SourceFile, storage: Storage, size: int, most: int) -> tuple[bytes, bool]:
     """The beginning of a file, `size` bytes of it unpacked to `most` bytes, and whether that is all of it."""
+    if file.compression == "zip":
+        with corruption_as_source_error(file):
+            return _unzipped(file, storage, most=min(size, most))
     size = min(size, most) if file.compression == "none" else size
     packed = storage.read_range(file.uri, 0, size)
     whole = len(packed) >= file.size_bytes or len(packed) < size
     if file.compression == "none":
         return packed, whole
     try:
-        if file.compression == "gzip":
-            return _gunzipped(packed, whole, most=most)
-        return _unzipped(packed, whole, most=most)
+        return _gunzipped(packed, whole, most=most)
     except zlib.error as error:
         raise SourceError(f"{file.key}: not readable as {file.compression}: {error}", remedy=_DAMAGED) from error
 
@@ -215,28 +220,14 @@ def _gunzipped(packed: bytes, whole: bool, *, most: int) -> tuple[bytes, bool]:
     return bytes(plain), whole
 
 
-def _unzipped(packed: bytes, whole: bool, *, most: int) -> tuple[bytes, bool]:
-    """The beginning of the first file in an archive, from its local header: the directory at the end is not needed."""
-    at = 0
-    while at + _ZIP_ENTRY.size <= len(packed):
-        mark, _, _, method, _, _, _, packed_size, _, name_length, extra_length = _ZIP_ENTRY.unpack_from(packed, at)
-        if mark != b"PK\x03\x04":
-            break
-        name = packed[at + _ZIP_ENTRY.size :][:name_length]
-        start = at + _ZIP_ENTRY.size + name_length + extra_length
-        if name.endswith(b"/") or name.startswith(b"__MACOSX/"):
-            at = start + packed_size
-            continue
-        if method == _STORED:
-            return packed[start : start + packed_size] if packed_size else packed[start:], whole
-        if method != _DEFLATED:
-            raise zlib.error(f"ZIP method {method} is not supported")
-        unpacker = zlib.decompressobj(wbits=-15)
-        plain = unpacker.decompress(packed[start:], most)
-        return plain, unpacker.eof or (whole and not unpacker.unconsumed_tail)
-    if not whole:
-        return b"", False
-    raise zlib.error("there is no file in the archive")
+def _unzipped(file: SourceFile, storage: Storage, *, most: int) -> tuple[bytes, bool]:
+    """The beginning of the first data file in an archive, and whether that is all of it."""
+    with (
+        zipfile.ZipFile(cast(IO[bytes], io.BufferedReader(_Ranges(file, storage)))) as archive,
+        archive.open(data_members(archive, key=file.key)[0]) as unpacked,
+    ):
+        plain = unpacked.read(most)
+        return plain, len(plain) < most
 
 
 class _Ranges(io.RawIOBase):
@@ -266,6 +257,12 @@ class _Ranges(io.RawIOBase):
         data = self._storage.read_range(self._file.uri, self._at, wanted)
         self._at += len(data)
         return data
+
+    def readinto(self, buffer: "Buffer") -> int:
+        view = memoryview(buffer)
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
 
 
 def _open_parquet(file: SourceFile, storage: Storage) -> pq.ParquetFile:
