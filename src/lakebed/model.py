@@ -43,10 +43,14 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """A column as its source declares it: the original name, and the source's own word for the type, if it has one."""
+    """A column as its source declares it: the original name, and the source's own word for the type, if it has one.
+
+    A struct, list or map of a Parquet file is `nested` too, which no word can say.
+    """
 
     original: str
     declared_type: str | None = None
+    nested: pa.DataType | None = None
 
 
 @dataclass(frozen=True, slots=True)

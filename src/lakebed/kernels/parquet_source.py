@@ -1,5 +1,6 @@
 """Parquet deliveries to tables in the table's types: doubles become decimals through their shortest text."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.errors import SourceError
+from lakebed.kernels.conform import as_type
 from lakebed.kernels.csv import Batch, RejectedRows
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.header import match_header
@@ -104,14 +106,18 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> ParsedColumn:
     if pa.types.is_nested(column.type) and is_text(wanted):
         return ParsedColumn(_as_text(column), [])
     try:
-        return ParsedColumn(column.cast(wanted), [])
+        return ParsedColumn(as_type(column, wanted), [])
     except pa.ArrowException:
         return parse(_as_text(column), wanted)
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Values as text. Of a double that is the shortest that reads back as the same, which is what was meant: 0.1."""
+    """Values as text. Of a double that is the shortest that reads back as the same, which is what was meant: 0.1.
+
+    Structs, lists and maps become JSON, in which what is no JSON value is its text.
+    """
     if pa.types.is_nested(column.type):
-        texts = [None if value is None else str(value) for value in column.to_pylist()]
+        values = column.to_pylist(maps_as_pydicts="lossy")
+        texts = [None if value is None else json.dumps(value, default=str, ensure_ascii=False) for value in values]
         return pa.chunked_array([pa.array(texts, pa.string())])
     return pc.cast(column, pa.string())

@@ -279,4 +279,4 @@ def _parquet_columns(file: SourceFile, storage: Storage) -> tuple[SourceColumn, 
 
 def _distinct_fields(schema: pa.Schema) -> Iterator[SourceColumn]:
     for name, field in zip(distinct_originals(schema.names), schema, strict=True):
-        yield SourceColumn(name, str(field.type))
+        yield SourceColumn(name, str(field.type), field.type if pa.types.is_nested(field.type) else None)
