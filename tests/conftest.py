@@ -1,6 +1,7 @@
 """Fixtures that tests of several folders share."""
 
 import os
+import random
 import subprocess
 import sys
 import sysconfig
@@ -17,20 +18,32 @@ from tests.support.s3_server import S3Server
 from tests.support.s3_server import s3_server as start_s3_server
 
 # No deadline and no complaint about slow examples: two busy cores say nothing about our code.
-settings.register_profile("lakebed", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+# Not derandomized, in CI neither: every run tries other examples, under a seed that it prints.
+settings.register_profile(
+    "lakebed", deadline=None, database=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("lakebed")
 
 
-def pytest_configure() -> None:
-    """Where Python may keep no bytecode beside the source, it is kept in the virtual environment.
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Chooses the seed of all property tests, where none was given.
 
-    Tests start hundreds of processes; each would spend seconds on compiling every package that it imports.
+    Where Python may keep no bytecode beside the source, it is kept in the virtual environment: tests start hundreds of
+    processes, and each would spend seconds on compiling every package that it imports.
     """
+    if config.getoption("hypothesis_seed") is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
     if sys.dont_write_bytecode:
         sys.pycache_prefix = str(Path(sys.prefix) / "pycache")
         sys.dont_write_bytecode = False
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """How to run the property tests on the same examples once more."""
+    terminalreporter.write_line(f"property tests: --hypothesis-seed={config.getoption('hypothesis_seed')}")
 
 
 @pytest.fixture(scope="session")

@@ -172,6 +172,22 @@ class Settings(_Section):
         description="What happens to a column whose new type does not fit the table's: refuse fails the delivery; "
         "variant keeps the new values in a column of their own beside it.",
     )
+    allow_missing: tuple[str, ...] = Field(
+        default=(),
+        description="Columns that files may lack though their manifest lists them, by the name in the manifest or in "
+        "the table; they are NULL there. Without it such a delivery is refused.",
+    )
+    shrink_limit: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="The share of its rows or of its cost that a closed month may lose by a newer delivery: 0.5 is "
+        "half. One that loses more is refused until --accept-shrink; 1 asks nothing.",
+    )
+    shrink_limits: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
+        default_factory=dict,
+        description="The same for single reports, as a table of their names and shares.",
+    )
     no_stage: bool = Field(default=False, description="Read source files where they are instead of copying them first.")
     strict: bool = Field(default=False, description="Refuse what would otherwise be a warning, such as a missing file.")
     parallelism: int | None = Field(
@@ -191,6 +207,10 @@ class Settings(_Section):
         description="Sources by name, as [source.NAME] with url, target, table, report, payer, period, since, until "
         "and any key of [storage]. `lakebed run` without a source runs them all, `lakebed run NAME` one.",
     )
+
+    def shrink_limit_of(self, report: str) -> float:
+        """The share that a closed month of this report may lose."""
+        return self.shrink_limits.get(report, self.shrink_limit)
 
     @property
     def workdir_path(self) -> Path:
@@ -368,7 +388,9 @@ def _from_environment() -> dict[str, tuple[object, str]]:
     for info in setting_infos():
         value = os.environ.get(info.environment) if info.environment else None
         if value:
-            parsed = tuple(part for part in value.split(os.pathsep) if part) if info.kind == "list" else value
+            # Paths are separated as in PATH; names of columns have colons in them.
+            separator = os.pathsep if info.key.endswith("folders") else ","
+            parsed = tuple(part for part in value.split(separator) if part) if info.kind == "list" else value
             found[info.key] = (parsed, f"the environment variable {info.environment}")
     return found
 

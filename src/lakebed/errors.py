@@ -11,6 +11,7 @@
     │   ├── ManifestError
     │   ├── MissingFile
     │   ├── HeaderError
+    │   ├── ShrinkRefused                 a closed month would lose much of its rows or of its cost
     │   ├── UnplannedColumns              a file has columns that the plan does not know: plan again with them
     │   └── BadValue                      file, line, column and value
     ├── SchemaError                       columns and types
@@ -208,6 +209,26 @@ class HeaderError(SourceError):
         super().__init__(f"{file}, line {line}: {message}", remedy=remedy)
         self.file = file
         self.line = line
+
+
+class ShrinkRefused(SourceError):
+    """A delivery would take much of a closed month away, and nobody has said that this is right."""
+
+    def __init__(
+        self, *, slice_: str, delivery: str, loaded: str | None, before: str, after: str, limit: float
+    ) -> None:
+        there = f"the loaded one, {loaded}, has" if loaded else "the table has"
+        super().__init__(
+            f"{slice_}: delivery {delivery} has {after}, {there} {before}; "
+            f"a closed month that loses more than {limit * 100:g} % is refused",
+            remedy="Look at the delivery. If the month is as it should be, load it with --accept-shrink.",
+        )
+        self.slice = slice_
+        self.delivery = delivery
+        self.loaded = loaded
+        self.before = before
+        self.after = after
+        self.limit = limit
 
 
 class UnplannedColumns(SourceError):

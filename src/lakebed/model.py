@@ -44,10 +44,14 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """A column as its source declares it: the original name, and the source's own word for the type, if it has one."""
+    """A column as its source declares it: the original name, and the source's own word for the type, if it has one.
+
+    A struct, list or map of a Parquet file is `nested` too, which no word can say.
+    """
 
     original: str
     declared_type: str | None = None
+    nested: "pa.DataType | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,12 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One whole month to date of one report, as its manifest describes it."""
+    """One whole month to date of one report, as its manifest describes it.
+
+    `columns` are those of the manifest until its files have been looked at, then those of the files; `listed` are the
+    manifest's all the time, spelt as the files spell them. A file is `missing` where it is not there or holds nothing;
+    the latter are `empty` too.
+    """
 
     slice: Slice
     id: str
@@ -87,11 +96,18 @@ class Delivery:
     created_at: datetime | None = None
     overwritten_in_place: bool = False
     manifest_etag: str | None = None
+    listed: tuple[SourceColumn, ...] = ()
+    empty: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Every file that the manifest lists is there."""
         return not self.missing
+
+    @property
+    def missing_names(self) -> tuple[str, ...]:
+        """The missing files as messages name them."""
+        return tuple(f"{key} (0 bytes)" if key in self.empty else key for key in self.missing)
 
     @property
     def size_bytes(self) -> int:

@@ -191,10 +191,25 @@ def test_a_file_without_rows_writes_nothing(tmp_path: Path, data: str) -> None:
     assert (facts.source.rows, facts.files, facts.source.sums) == (0, (), {"b": Decimal(0)})
 
 
-def test_an_empty_file_is_said(tmp_path: Path) -> None:
-    facts, _ = run(tmp_path, "", [("a", TEXT), ("b", EXACT)])
-    assert facts.source.rows == 0
-    assert facts.warnings == ("report-1.csv: the file is empty, without even a header",)
+@pytest.mark.parametrize("data", ["", "\n\r\n", "\ufeff"])
+@pytest.mark.parametrize("compression", ["none", "gzip", "zip"])
+def test_a_file_without_a_header_is_no_empty_month(tmp_path: Path, data: str, compression: Packing) -> None:
+    with pytest.raises(HeaderError, match=r"report-1\.csv.*the file is empty"):
+        run(tmp_path, data, [("a", TEXT), ("b", EXACT)], compression=compression)
+
+
+@pytest.mark.parametrize("data", ["a,b\r1,2\r3,4\r", "a,b\r1,2\n"])
+def test_line_ends_that_are_no_newlines_are_refused(tmp_path: Path, data: str) -> None:
+    with pytest.raises(HeaderError, match="carriage return alone"):
+        run(tmp_path, data, [("a", TEXT), ("b", EXACT)])
+
+
+def test_required_columns_come_before_unplanned_ones() -> None:
+    planned = [("x", "x"), ("y", "y")]
+    with pytest.raises(HeaderError, match=r"1 of the 2 columns .* missing: y\n") as refused:
+        match_header(["x", "z"], planned, file="f", required=("x", "y"))
+    assert "--allow-missing" in str(refused.value.remedy)
+    assert match_header(["y"], planned, file="f", required=("y",)) == (["y"], ("x",))
 
 
 @pytest.mark.parametrize(("row", "fields"), [("1", 1), ("1,2,3", 3)])

@@ -122,7 +122,8 @@ def test_a_gzip_that_ends_too_early_is_refused_by_name(bucket: Bucket) -> None:
 
 def test_files_of_one_delivery_may_differ_in_their_headers(bucket: Bucket) -> None:
     more = ("lineItem/UnblendedCost", "identity/LineItemId", "resourceTags/user:Team")
-    bucket.deliver(lines("a,1.5,USD,prod"), lines("2.5,b,blue", header=more))
+    listed = {name: type_ for name, type_ in TYPES.items() if name in more}
+    bucket.deliver(lines("a,1.5,USD,prod"), lines("2.5,b,blue", header=more), types=listed)
     report = bucket.load()
     assert (report.state, report.rows, report.reconciled) == ("loaded", 2, True)
     assert "2 columns are missing" in " ".join(report.warnings)
@@ -142,7 +143,7 @@ def test_an_empty_month_is_loaded_with_no_rows_and_adds_up(bucket: Bucket, kind:
     bucket.deliver(lines("a,1,USD,prod"), assembly="20261104T000000Z")
     assert bucket.load(kind=kind).rows == 1
     bucket.deliver(lines(), assembly="20261105T000000Z")
-    emptied = bucket.load(kind=kind)
+    emptied = bucket.load(kind=kind, accept_shrink=True)
     assert (emptied.state, emptied.rows, emptied.reconciled) == ("loaded", 0, True)
     assert bucket.load(kind=kind).skipped
     assert bucket.rows("lakebed_delivery", kind=kind) == []

@@ -2,12 +2,13 @@
 
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lakebed.model import RESERVED_COLUMNS
 from lakebed.schema.identity import Identities, assign
 from lakebed.schema.names import RESERVED_WORDS, Naming, create_column_mapping, normalize_column_name
+from lakebed.schema.originals import originals_text, read_originals
 from lakebed.schema.types import Column, Schema, Text, fold
 
 NAMINGS: st.SearchStrategy[Naming] = st.sampled_from(["spec", "athena"])
@@ -18,6 +19,17 @@ headers = st.lists(
     | st.text(max_size=6),
     max_size=12,
 )
+
+
+def as_table(identities: Identities) -> Schema:
+    """What a new ledger finds: the table, each column with the text that its format keeps of the originals."""
+    columns = []
+    for name in identities.names:
+        originals = identities.originals(name)
+        first = originals[0] if originals else None
+        text = originals_text(Column(name, Text(), original=first, aliases=originals[1:]))
+        columns.append(Column(name, Text(), True, *read_originals(text)))
+    return Schema.of(columns)
 
 
 @given(st.text(), NAMINGS)
@@ -78,13 +90,15 @@ def test_identities_last(months: list[list[str]], random: object, finished: bool
 
 
 @given(st.lists(headers, max_size=4), NAMINGS)
+# Seeds 5 and 13 of a table that carried one original only.
+@example([["line_item_cost"], ["lineItem/Cost"], ["line item cost"]], "spec")
+@example([["a_foo"], ["a/Foo"], ["A_FOO"]], "spec")
+@example([["foo"], ["a/foo", "foo"], ["a_foo"]], "athena")
 def test_a_new_ledger_names_alike(months: list[list[str]], naming: Naming) -> None:
     identities = Identities()
     for header in months:
         identities = assign(identities, header, naming)
-    table = Schema.of(
-        Column(name, Text(), original=next(iter(identities.originals(name)), None)) for name in identities.names
-    )
+    table = as_table(identities)
     for header in months:
         rebuilt = assign(Identities.from_schema(table), sorted(set(header)), naming)
         assert {o: rebuilt[o] for o in set(header)} == {o: identities[o] for o in set(header)}

@@ -354,7 +354,7 @@ def deliver_many_files(place: Path, count: int) -> Path:
     folder.mkdir(parents=True)
     keys = [f"{folder.relative_to(place)}/big-{number:05d}.csv.gz" for number in range(count)]
     for key in keys:
-        (place / key).touch()
+        (place / key).write_bytes(b"x")
     manifest = {
         "assemblyId": "20261003T053622Z",
         "account": "1",

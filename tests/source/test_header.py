@@ -116,7 +116,9 @@ def test_the_header_decides_which_columns_there_are(tmp_path: Path) -> None:
     file = csv_file(tmp_path, f"lineItem/UnblendedCost,{long_tag},lineItem/UsageAmount\n1,2,3\n".encode())
     listed = (SourceColumn("lineItem/UnblendedCost", "BigDecimal"), SourceColumn("bill/Gone", "String"))
     delivery = Delivery(Slice("p", "r", "2026-09"), "id", "cur", "m", listed, (file,))
-    assert with_columns(delivery, Storage()).columns == (
+    with pytest.raises(HeaderError, match="bill/Gone"):
+        with_columns(delivery, Storage())
+    assert with_columns(delivery, Storage(), allow_missing=["bill/Gone"]).columns == (
         SourceColumn("lineItem/UnblendedCost", "BigDecimal"),
         SourceColumn(long_tag),
         SourceColumn("lineItem/UsageAmount"),

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, create_engine, inspect, text
 from lakebed.errors import StateError
 from lakebed.model import Slice
 from lakebed.state.ledger import Ledger
-from lakebed.state.migrations import create_or_migrate, version_of
+from lakebed.state.migrations import MIGRATIONS, create_or_migrate, version_of
 
 DUMPS = sorted((Path(__file__).parent / "versions").glob("v*.sql"))
 TABLE = "iceberg:billing.report"
@@ -68,17 +68,17 @@ def add_a_note(connection: Connection) -> None:
 def test_steps_are_taken_once_and_in_one_transaction(tmp_path: Path) -> None:
     path = restore(DUMPS[0], tmp_path / "old.db")
     engine = create_engine(f"sqlite:///{path}")
-    steps = (add_a_note,)
+    steps = (*MIGRATIONS, add_a_note)
     for _ in range(2):
         with engine.begin() as connection:
             create_or_migrate(connection, steps)
     with engine.begin() as connection:
-        assert version_of(connection, steps) == 2
+        assert version_of(connection, steps) == len(steps) + 1
     assert ("note", "VARCHAR", True) in shape(path)["lakebed_loads"]
     engine.dispose()
     # The code that does not know this version leaves it alone.
     before = path.read_bytes()
-    with pytest.raises(StateError, match="version 2, and this Lakebed knows up to 1"):
+    with pytest.raises(StateError, match=f"version {len(steps) + 1}, and this Lakebed knows up to {len(steps)}"):
         Ledger.open(path)
     assert path.read_bytes() == before
 

@@ -54,6 +54,18 @@ Decimals = Annotated[str | None, typer.Option(help=_help(Settings, "decimals"))]
 NamingRule = Annotated[Naming | None, typer.Option(help=_help(Settings, "naming"))]
 BadValue = Annotated[OnBadValue | None, typer.Option(help=_help(Settings, "on_bad_value"))]
 Conflict = Annotated[OnConflict | None, typer.Option(help=_help(Settings, "on_conflict"))]
+AllowMissing = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help=f"{_help(Settings, 'allow_missing')} May be repeated.")
+]
+Reload = Annotated[bool, typer.Option("--reload", help="Load again what is loaded already, whatever the ledger says.")]
+Replace = Annotated[
+    bool,
+    typer.Option("--replace", help="Take files without a manifest in place of others of the same report and period."),
+]
+AcceptShrink = Annotated[
+    bool,
+    typer.Option("--accept-shrink", help="Take a closed month that has lost much of its rows or of its cost."),
+]
 NoStage = Annotated[bool | None, typer.Option("--no-stage", help=_help(Settings, "no_stage"))]
 Strict = Annotated[bool | None, typer.Option("--strict", help=_help(Settings, "strict"))]
 Master = Annotated[str | None, typer.Option(help=_help(SparkSection, "master"))]

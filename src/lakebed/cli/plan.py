@@ -17,6 +17,9 @@ def plan(
     decimals: options.Decimals = None,
     naming: options.NamingRule = None,
     on_conflict: options.Conflict = None,
+    reload: options.Reload = False,
+    replace: options.Replace = False,
+    allow_missing: options.AllowMissing = None,
     strict: options.Strict = None,
     workdir: Workdir = None,
     as_json: Json = False,
@@ -36,6 +39,9 @@ def plan(
             decimals=decimals,
             naming=naming,
             on_conflict=on_conflict,
+            reload=reload,
+            replace=replace,
+            allow_missing=allow_missing,
             strict=strict,
         )
     for message in planned.warnings:

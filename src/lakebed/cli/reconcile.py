@@ -1,6 +1,7 @@
 """`lakebed reconcile`: does the table still add up to its source files."""
 
 from decimal import Decimal
+from typing import Annotated
 
 import typer
 from rich.table import Table as RichTable
@@ -13,6 +14,10 @@ from lakebed.pipeline.reports import Reconciliation
 
 def reconcile(
     target: options.Target,
+    source: Annotated[
+        str | None,
+        typer.Option(help="Read the files of this source again, and compare with those: no ledger is needed."),
+    ] = None,
     table: options.Table = None,
     period: options.Period = None,
     report: options.Report = None,
@@ -22,7 +27,9 @@ def reconcile(
 ) -> None:
     """Add up the table again and compare rows and sums with what each load found in its source files."""
     with reporting(as_json=as_json):
-        done = lakebed.reconcile(target, table=table, period=period, report=report, payer=payer, workdir=workdir)
+        done = lakebed.reconcile(
+            target, source=source, table=table, period=period, report=report, payer=payer, workdir=workdir
+        )
     show(done, as_json=as_json, render=lambda: _render(done))
     if not done.holds:
         raise typer.Exit(1)
@@ -30,7 +37,7 @@ def reconcile(
 
 def _render(done: "lakebed.ReconcileReport") -> None:
     for load in done.loads:
-        OUT.print(f"[bold]{escape(load.load.slice.report)} {load.load.slice.period}[/] {_verdict(load)}")
+        OUT.print(f"[bold]{escape(load.slice.report)} {load.slice.period}[/] {_verdict(load)}")
         if load.reconciliation is None:
             continue
         lines = RichTable(box=None, pad_edge=False)
@@ -39,10 +46,12 @@ def _render(done: "lakebed.ReconcileReport") -> None:
             lines.add_column(heading, justify="right")
         lines.add_row("  rows", f"{load.reconciliation.source.rows:,}", f"{load.reconciliation.table.rows:,}")
         for column, total in load.reconciliation.source.sums.items():
-            there = load.reconciliation.table.sums[column]
+            there = load.reconciliation.table.sums.get(column, Decimal(0))
             lines.add_row(f"  {escape(column)}", _plain(total), _plain(there))
         _add_costs_by_currency(lines, load.reconciliation)
         print_table(lines)
+        for column in load.reconciliation.lost_columns:
+            ERR.print(f"[bold red]lost:[/] the table has no column {escape(column)} any more")
         for difference in load.reconciliation.differences:
             ERR.print(
                 f"[bold red]differs:[/] {escape(difference.what)}: "
@@ -61,8 +70,8 @@ def _add_costs_by_currency(lines: RichTable, reconciliation: Reconciliation) -> 
 
 def _verdict(load: "lakebed.ReconciledLoad") -> str:
     if load.reconciliation is None:
-        return "[yellow]not known: the ledger was rebuilt from the table; load it again to compare[/]"
-    if not load.load.complete:
+        return "[yellow]not known: nothing says what its files sum up to; --source reads them again[/]"
+    if not load.complete:
         return "[bold red]incomplete: files of the delivery were missing when it was loaded[/]"
     return "[green]adds up to the last digit[/]" if load.holds else "[bold red]does not add up[/]"
 

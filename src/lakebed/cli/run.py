@@ -21,7 +21,7 @@ from lakebed.errors import ConfigError
 if TYPE_CHECKING:
     from lakebed.pipeline.reports import RunReport
     from lakebed.pipeline.settings import RunSettings
-    from lakebed.pipeline.sources import SourceFilters, SourcesReport
+    from lakebed.pipeline.sources import ConsentOptions, SourceFilters, SourcesReport
 
 
 def run(
@@ -37,6 +37,10 @@ def run(
     naming: options.NamingRule = None,
     on_bad_value: options.BadValue = None,
     on_conflict: options.Conflict = None,
+    reload: options.Reload = False,
+    replace: options.Replace = False,
+    accept_shrink: options.AcceptShrink = False,
+    allow_missing: options.AllowMissing = None,
     no_stage: options.NoStage = None,
     strict: options.Strict = None,
     master: options.Master = None,
@@ -62,22 +66,26 @@ def run(
         "naming": naming,
         "on_bad_value": on_bad_value,
         "on_conflict": on_conflict,
+        "allow_missing": allow_missing,
         "no_stage": no_stage,
         "strict": strict,
         "master": master,
         "remote": remote,
     }
+    consent: ConsentOptions = {"reload": reload, "replace": replace, "accept_shrink": accept_shrink}
     with reporting(as_json=as_json), measuring(metrics_file) as measured, ProgressBars() as bars:
         named = source is None or source in load_settings({"workdir": workdir}).source
         if named:
             chosen = None if source is None else [source]
-            all_done = lakebed.run_sources(chosen, target=target, workdir=workdir, observer=bars, **where, **settings)
+            all_done = lakebed.run_sources(
+                chosen, target=target, workdir=workdir, observer=bars, **where, **consent, **settings
+            )
             measured.reports.extend(all_done.reports.values())
             measured.failed = bool(all_done.errors)
             for error in all_done.errors.values() if source is not None else ():
                 raise error
         elif source is not None and target is not None:
-            done = lakebed.run(source, target, workdir=workdir, observer=bars, **where, **settings)
+            done = lakebed.run(source, target, workdir=workdir, observer=bars, **where, **consent, **settings)
             measured.reports.append(done)
         else:
             from lakebed.targets.registry import forms

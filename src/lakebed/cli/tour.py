@@ -95,7 +95,7 @@ class Tour:
             sums = load.reconciliation.table.sums
             total = sums["line_item_unblended_cost"]
             verdict = "[green]adds up[/]" if load.holds else "[bold red]does not add up[/]"
-            OUT.print(f"  {load.load.slice.period}  {len(sums)} sums, unblended cost {total.normalize():f}  {verdict}")
+            OUT.print(f"  {load.slice.period}  {len(sums)} sums, unblended cost {total.normalize():f}  {verdict}")
 
     def _ask(self) -> None:
         _say("6", "Questions in SQL", "the columns that every month had, and those that only one did")

@@ -65,8 +65,8 @@ class BlockReader:
         self._line = 1
         self.header = self._read_header()
 
-    def _read_header(self) -> list[str] | None:
-        """The first record that is not an empty line; None where the file has none."""
+    def _read_header(self) -> list[str]:
+        """The first record that is not an empty line."""
         self._skip_empty_lines()
         while True:
             if end := _first_end(self._rest):
@@ -74,7 +74,13 @@ class BlockReader:
             self._refuse_long_header(len(self._rest))
             more = self._stream.read(BLOCK_BYTES)
             if not more:
-                return self._parse_header(self._rest) if self._rest.strip(b"\r\n") else None
+                if not self._rest.strip(b"\r\n"):
+                    raise HeaderError(
+                        "there is no header: the file is empty",
+                        file=self._key,
+                        remedy="Copy the file again: a file without rows still has a header.",
+                    )
+                return self._parse_header(self._rest)
             self._rest += more
 
     def _skip_empty_lines(self) -> None:
@@ -108,7 +114,15 @@ class BlockReader:
         except UnicodeDecodeError as error:
             raise HeaderError("the header is not UTF-8", file=self._key, line=line) from error
         allow_long_fields()
-        names = next(iter(csv.reader(io.StringIO(text, newline=""))))
+        reader = csv.reader(io.StringIO(text, newline=""))
+        names = next(reader)
+        if any(reader):
+            raise HeaderError(
+                "lines end in a carriage return alone, without a newline",
+                file=self._key,
+                line=line,
+                remedy="Convert the file first: tr '\\r' '\\n'.",
+            )
         self._limits.require_columns(names, self._key)
         return names
 

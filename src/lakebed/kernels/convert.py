@@ -29,7 +29,8 @@ class Conversion:
     """What every file of one job becomes.
 
     `columns` pairs the name in the file's header with the name in the table. A column of the table that is in neither
-    `columns` nor `constants` is NULL. A partition column may also be a column of the staging's schema.
+    `columns` nor `constants` is NULL. Every file must have the headers in `required`. A partition column may also be a
+    column of the staging's schema.
     """
 
     staging: Staging
@@ -39,6 +40,7 @@ class Conversion:
     partition: Mapping[str, str | None]
     quarantine: bool = False
     currency: str | None = None
+    required: tuple[str, ...] = ()
     limits: Limits = DEFAULT_LIMITS
 
 
@@ -94,7 +96,7 @@ class _Task:
     def _batches(self) -> Iterator[Batch]:
         storage, columns, limits = self._conversion.storage, self._conversion.columns, self._conversion.limits
         if self._source.content == "parquet":
-            read = read_parquet(self._source, storage, columns, self._types)
+            read = read_parquet(self._source, storage, columns, self._types, self._conversion.required)
             self._warn_missing(read.missing)
             yield from read.batches
             return
@@ -106,10 +108,9 @@ class _Task:
                     columns=columns,
                     types=self._types,
                     exact=self._exact,
+                    required=self._conversion.required,
                     limits=limits,
                 )
-                if reader.empty:
-                    self._warnings.append(f"{self._source.key}: the file is empty, without even a header")
                 self._warn_missing(reader.missing)
                 yield from reader
                 self._warn_null_words(reader.null_words)

@@ -7,7 +7,7 @@ other it is NULL, and counted. An empty line is no row, but for a file of one co
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -16,7 +16,7 @@ import pyarrow.csv as pacsv
 
 from lakebed.errors import EngineError, HeaderError
 from lakebed.kernels.blocks import Block, BlockReader, Misaligned, records
-from lakebed.kernels.header import match_header
+from lakebed.kernels.header import match_header, refuse_other_separators
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.values import checked, exact_type, typed
 from lakebed.model import RejectedValue
@@ -60,14 +60,15 @@ class CsvReader:
         columns: Sequence[tuple[str, str]],
         types: Mapping[str, pa.DataType],
         exact: bool,
+        required: Collection[str] = (),
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._key = key
         self._exact = exact
         self._blocks = BlockReader(stream, key=key, exact=exact, limits=limits)
-        header = self._blocks.header or []
-        self.empty = self._blocks.header is None
-        names, self.missing = match_header(header, columns, file=key) if header else ([], ())
+        header = self._blocks.header
+        refuse_other_separators(header, file=key)
+        names, self.missing = match_header(header, columns, file=key, required=required)
         self.null_words: Counter[str] = Counter()
         self._columns = [FileColumn(original, name, types[name]) for original, name in zip(header, names, strict=True)]
 

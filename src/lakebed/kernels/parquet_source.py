@@ -1,6 +1,7 @@
 """Parquet deliveries to tables in the table's types: doubles become decimals through their shortest text."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.errors import SourceError
+from lakebed.kernels.conform import as_type
 from lakebed.kernels.csv import Batch, RejectedRows
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.header import match_header
@@ -31,6 +33,7 @@ def read_parquet(
     storage: StorageSettings,
     columns: Sequence[tuple[str, str]],
     types: Mapping[str, pa.DataType],
+    required: Collection[str] = (),
 ) -> ParquetRead:
     """Opens the file and matches its columns; rows are read as the batches are asked for."""
     opened, path = filesystem(source.uri, storage)
@@ -40,7 +43,7 @@ def read_parquet(
         raise SourceError(
             f"{source.key}: not readable as Parquet: {error}", remedy="Copy the file again: it is damaged or cut short."
         ) from error
-    names, missing = match_header(file.schema_arrow.names, columns, file=source.key)
+    names, missing = match_header(file.schema_arrow.names, columns, file=source.key, required=required)
     return ParquetRead(_batches(file, source, names, types), missing)
 
 
@@ -103,14 +106,18 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> ParsedColumn:
     if pa.types.is_nested(column.type) and is_text(wanted):
         return ParsedColumn(_as_text(column), [])
     try:
-        return ParsedColumn(column.cast(wanted), [])
+        return ParsedColumn(as_type(column, wanted), [])
     except pa.ArrowException:
         return parse(_as_text(column), wanted)
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Values as text. Of a double that is the shortest that reads back as the same, which is what was meant: 0.1."""
+    """Values as text. Of a double that is the shortest that reads back as the same, which is what was meant: 0.1.
+
+    Structs, lists and maps become JSON, in which what is no JSON value is its text.
+    """
     if pa.types.is_nested(column.type):
-        texts = [None if value is None else str(value) for value in column.to_pylist()]
+        values = column.to_pylist(maps_as_pydicts="lossy")
+        texts = [None if value is None else json.dumps(value, default=str, ensure_ascii=False) for value in values]
         return pa.chunked_array([pa.array(texts, pa.string())])
     return pc.cast(column, pa.string())

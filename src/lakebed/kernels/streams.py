@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from lakebed.errors import NotFound, SourceError
+from lakebed.kernels.archives import data_members
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.storage_settings import StorageSettings
@@ -38,7 +39,6 @@ except ImportError:
     _GzipFile = gzip.GzipFile
 
 _READ_BYTES = 1 << 20
-_ENCRYPTED = 0x1
 _TRUNCATED = "Copy the file again: it ends too early or was damaged on the way."
 
 
@@ -56,12 +56,9 @@ def open_streams(
                 yield gauge.watch(cast(IO[bytes], unpacked))
         else:
             with zipfile.ZipFile(cast(IO[bytes], io.BufferedReader(_Raw(raw), _READ_BYTES))) as archive:
-                for member in archive.infolist():
-                    # Archives made on a Mac carry a shadow of each file under __MACOSX.
-                    if not member.is_dir() and not member.filename.startswith("__MACOSX/"):
-                        _require_readable(member, source)
-                        with archive.open(member) as unpacked:
-                            yield gauge.watch(unpacked)
+                for member in data_members(archive, key=source.key):
+                    with archive.open(member) as unpacked:
+                        yield gauge.watch(unpacked)
 
 
 class _Gauge:
@@ -91,16 +88,6 @@ class _Watched:
         data = self._stream.read(size)
         self._gauge.add(len(data))
         return data
-
-
-def _require_readable(member: zipfile.ZipInfo, source: SourceFile) -> None:
-    if member.flag_bits & _ENCRYPTED:
-        raise SourceError(f"{source.key}: {member.filename} in it is encrypted", remedy="Unpack it first.")
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise SourceError(
-            f"{source.key}: {member.filename} in it is packed by ZIP method {member.compress_type}, which is unknown",
-            remedy="Pack it again with deflate, which is what every tool does by default.",
-        )
 
 
 @contextmanager

@@ -166,7 +166,7 @@ def expectation(wanted: pa.DataType) -> str:
     if pa.types.is_timestamp(wanted):
         return "a time like 2026-10-01T00:00:00Z"
     if pa.types.is_map(wanted):
-        return "a JSON object"
+        return "a JSON object" if is_text(wanted.item_type) else "a JSON object of numbers"
     if is_text(wanted):
         return "UTF-8 text"
     return f"a value of type {wanted}"
@@ -233,13 +233,33 @@ def _pairs(text: str) -> list[tuple[str, str | None]]:
         raise ValueError(text) from error
 
 
+def _valued_pairs(text: str, value: Callable[[str | None], object]) -> list[tuple[str, object]]:
+    return [(key, value(part)) for key, part in _pairs(text)]
+
+
+def _finite(text: str) -> float:
+    if not _NUMBER.fullmatch(text.strip()):
+        raise ValueError(text)
+    return float(text)
+
+
+def _refuse(text: str) -> object:
+    """No text is a struct or a list."""
+    raise ValueError(text)
+
+
 def _parser(wanted: pa.DataType) -> Callable[[str | None], object]:
     if pa.types.is_decimal(wanted):
         return _unless_null(lambda text: decimal_from(text, wanted))
     if pa.types.is_timestamp(wanted):
         return _unless_null(lambda text: _moment(text, wanted))
     if pa.types.is_map(wanted):
-        return _unless_null(_pairs)
+        item = _parser(wanted.item_type)
+        return _unless_null(_pairs if is_text(wanted.item_type) else lambda text: _valued_pairs(text, item))
+    if pa.types.is_nested(wanted):
+        return _unless_null(_refuse)
+    if pa.types.is_floating(wanted):
+        return _unless_null(_finite)
     return _unless_null(lambda text: pa.scalar(text).cast(wanted).as_py())
 
 

@@ -1,8 +1,9 @@
 """Converts a delivery's files and commits them in place of its slice's old rows: whole or not at all."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from lakebed.engines.protocols.load import ConvertJob, Engine
 from lakebed.errors import Changed, SourceError, UnplannedColumns
@@ -20,7 +21,10 @@ from lakebed.model import (
     WrittenFile,
 )
 from lakebed.pipeline.context import RunContext
-from lakebed.pipeline.plan import LoadPlan, plan_delivery
+from lakebed.pipeline.decide import doubt_after_other_writers
+from lakebed.pipeline.discover import KnownDeliveries
+from lakebed.pipeline.plan import LoadPlan, plan_delivery, required_originals
+from lakebed.pipeline.shrink import refuse_shrunken_month
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.source.stage import is_unchanged
@@ -28,6 +32,8 @@ from lakebed.state.claims import Claim
 from lakebed.storage import join
 from lakebed.targets.address import Address
 from lakebed.targets.base import Change, Commit, TableState, Target
+
+T = TypeVar("T")
 
 # A delivery whose files keep bringing columns that no earlier file had is planned no more often than this.
 MOST_PLANS = 8
@@ -43,15 +49,21 @@ class CommittedLoad:
 
 
 def commit_delivery(
-    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: Sequence[Delivery]
+    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: KnownDeliveries
 ) -> CommittedLoad:
     """Plans, converts and commits a delivery. Raises ConcurrentModification where another writer was faster."""
+    return with_later_columns(delivery, lambda planned: _plan_and_commit(context, claim, address, planned, known))
+
+
+def with_later_columns(delivery: Delivery, attempt: Callable[[Delivery], T]) -> T:
+    """What the attempt returns for the delivery with all columns of its files, whichever of them brings a column."""
     for _ in range(MOST_PLANS):
         try:
-            return _plan_and_commit(context, claim, address, delivery, known)
+            return attempt(delivery)
         except UnplannedColumns as surprise:
             # A later file has columns that the first one lacks. They are columns of the delivery all the same.
-            new = tuple(SourceColumn(name) for name in surprise.names)
+            listed = {column.original: column for column in delivery.listed}
+            new = tuple(listed.get(name, SourceColumn(name)) for name in surprise.names)
             delivery = replace(delivery, columns=(*delivery.columns, *new))
     raise SourceError(
         f"{delivery.slice}: its files still brought unknown columns after {MOST_PLANS} plans",
@@ -60,18 +72,30 @@ def commit_delivery(
 
 
 def _plan_and_commit(
-    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: Sequence[Delivery]
+    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: KnownDeliveries
 ) -> CommittedLoad:
     steps, target = context.steps, context.target(address)
     with steps.step("plan"):
         state = target.state()
+        doubt_after_other_writers(target, state, context.ledger)
         schema = state.schema if state.exists else None
-        plan = plan_delivery(delivery, target, schema, known=known, ledger=context.ledger, settings=context.settings)
+        others = known.of_report(delivery.slice.report) if schema is None else ()
+        plan = plan_delivery(delivery, target, schema, known=others, ledger=context.ledger, settings=context.settings)
     with _staging_folder(context, claim, target, state, plan.evolution) as staging:
         with steps.step("convert"):
             job = _convert_job(context, delivery, plan, staging)
             converted = context.engine.convert(job, context.observer.converted)
         _require_loadable(context, delivery, converted)
+        if not context.consent.accept_shrink:
+            refuse_shrunken_month(
+                delivery,
+                converted,
+                target,
+                state,
+                ledger=context.ledger,
+                settings=context.settings,
+                now=context.now,
+            )
         context.observer.committing(delivery)
         properties = _commit_properties(context, delivery, plan)
         # Rejected rows go first: a crash in between leaves them in quarantine, and the next run replaces them.
@@ -115,6 +139,7 @@ def _convert_job(context: RunContext, delivery: Delivery, plan: LoadPlan, stagin
         partition=_partition(delivery.slice, staging),
         on_bad_value=context.settings.on_bad_value,
         currency_column=plan.currency_column,
+        required=required_originals(delivery, plan.columns, context.settings.allow_missing),
         limits=context.settings.limits,
     )
 

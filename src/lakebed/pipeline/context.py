@@ -1,10 +1,12 @@
 """What the deliveries of one run share: settings, ledger, observer, and the session and tables that they open."""
 
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakebed.config import Settings
 from lakebed.engines.protocols.load import Engine
+from lakebed.pipeline.decide import NO_CONSENT, Consent
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.steps import Steps
 from lakebed.state.ledger import Ledger
@@ -32,12 +34,14 @@ class RunContext:
         spark: "SparkSession | None" = None,
         *,
         steps: Steps | None = None,
+        consent: Consent = NO_CONSENT,
     ) -> None:
         self.steps = steps or Steps()
         self.workspace = workspace
         self.ledger = ledger
         self.source = source
         self.observer = observer
+        self.consent = consent
         self._spark = spark
         self._open = ExitStack()
         self._session: Session | None = None
@@ -62,6 +66,11 @@ class RunContext:
     @property
     def settings(self) -> Settings:
         return self.workspace.settings
+
+    @property
+    def now(self) -> datetime:
+        """The time by which months are over."""
+        return datetime.now(UTC)
 
     @property
     def storage(self) -> Storage:

@@ -1,14 +1,18 @@
 """`lakebed discover`: which deliveries there are, and which of each month counts."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property
 from typing import Unpack
 
-from lakebed.errors import SourceError
+from lakebed.errors import ConfigError, LakebedError, SourceError
 from lakebed.model import Delivery
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.source.discover import DiscoverReport, find_deliveries
 from lakebed.source.filters import DiscoverFilters
+from lakebed.source.header import with_columns
 from lakebed.state.ledger import Ledger
 from lakebed.workspace import Workspace
 
@@ -56,6 +60,48 @@ def discover_to_load(workspace: Workspace, source: str, filters: DiscoverFilters
         )
     observer.discovered(len(found.deliveries), len(found.superseded))
     return found
+
+
+class KnownDeliveries:
+    """Every delivery that a new table is to have the columns of: those of all periods, whatever was asked for.
+
+    The columns are those of the manifests and of the files' headers, which may have more. Looked for when a table is
+    created, and not before.
+    """
+
+    def __init__(self, workspace: Workspace, source: str, filters: DiscoverFilters, found: DiscoverReport) -> None:
+        self._workspace = workspace
+        self._source = source
+        self._filters = filters
+        self._found = found
+
+    def of_report(self, report: str) -> tuple[Delivery, ...]:
+        """The deliveries of one report, each with its columns."""
+        return tuple(delivery for delivery in self._all if delivery.slice.report == report)
+
+    @cached_property
+    def _all(self) -> tuple[Delivery, ...]:
+        with ThreadPoolExecutor(self._workspace.settings.copies_at_once) as readers:
+            return tuple(readers.map(self._with_columns, self._of_all_periods()))
+
+    def _of_all_periods(self) -> tuple[Delivery, ...]:
+        every = replace(self._filters, period=None, since=None)
+        if every == self._filters:
+            return self._found.deliveries
+        try:
+            return find_deliveries(
+                self._source, self._workspace.storage, every, self._workspace.settings.limits
+            ).deliveries
+        except ConfigError:
+            # Files without a manifest, of which only the user says the period.
+            return self._found.deliveries
+
+    def _with_columns(self, delivery: Delivery) -> Delivery:
+        try:
+            return with_columns(delivery, self._workspace.storage, self._workspace.settings.limits)
+        except LakebedError:
+            # It answers for itself when it is loaded; until then what its manifest lists is known.
+            return delivery
 
 
 def rediscover(workspace: Workspace, ledger: Ledger, source: str, delivery: Delivery) -> Delivery:

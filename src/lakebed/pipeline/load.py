@@ -1,8 +1,8 @@
 """`lakebed load`: loads what `discover` and `stage` have left in the ledger, from the sources that it remembers."""
 
+import dataclasses
 import os
 from collections.abc import Collection
-from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from lakebed.model import Slice
@@ -28,6 +28,8 @@ def load(
     workdir: str | os.PathLike[str] | None = None,
     spark: "SparkSession | None" = None,
     observer: Observer | None = None,
+    replace: bool = False,
+    accept_shrink: bool = False,
     **settings: Unpack[RunSettings],
 ) -> RunReport:
     """Loads the deliveries that the ledger knows from `discover` and `stage` and that are not loaded yet.
@@ -60,6 +62,8 @@ def load(
                 workdir=workdir,
                 spark=spark,
                 observer=observer,
+                replace=replace,
+                accept_shrink=accept_shrink,
                 **settings,
             )
         )
@@ -79,7 +83,7 @@ def _narrow(filters: DiscoverFilters, slices: Collection[Slice]) -> DiscoverFilt
     reports = {slice_.report for slice_ in slices}
     payers = {slice_.payer for slice_ in slices}
     periods = {slice_.period for slice_ in slices}
-    return replace(
+    return dataclasses.replace(
         filters,
         report=reports.pop() if len(reports) == 1 else filters.report,
         payer=payers.pop() if len(payers) == 1 else filters.payer,

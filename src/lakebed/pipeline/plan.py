@@ -1,14 +1,15 @@
 """`lakebed plan`: what a delivery does to its table, decided before the table is touched. `run` plans the same way."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
 from lakebed.config import Settings
+from lakebed.errors import HeaderError, SchemaIncompatible
 from lakebed.model import RESERVED_COLUMNS, Delivery
-from lakebed.pipeline.decide import Action, Decision, current_delivery, decide
-from lakebed.pipeline.discover import discover_to_load
+from lakebed.pipeline.decide import Action, Consent, Decision, current_delivery, decide
+from lakebed.pipeline.discover import KnownDeliveries, discover_to_load
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.tables import ReportKey, choose_tables, parse_target
@@ -17,7 +18,7 @@ from lakebed.schema.identity import Identities
 from lakebed.schema.names import Naming
 from lakebed.schema.types import Column, Decimal, Schema, Text
 from lakebed.source.filters import DiscoverFilters
-from lakebed.source.header import with_columns
+from lakebed.source.header import is_allowed, with_columns
 from lakebed.source.schema import assign_columns, incoming_schema
 from lakebed.state.ledger import Ledger
 from lakebed.targets.base import Target
@@ -83,6 +84,8 @@ def plan(
     since: str | None = None,
     until: str | None = None,
     workdir: str | os.PathLike[str] | None = None,
+    reload: bool = False,
+    replace: bool = False,
     **settings: Unpack[RunSettings],
 ) -> PlanReport:
     """Says what `run` would do: what would be loaded, replaced, added and widened. Touches nothing, ledger included.
@@ -92,9 +95,9 @@ def plan(
     [('load', '2026-10'), ('load', '2026-09')]
     """
     workspace = open_workspace(workdir, settings)
-    found = discover_to_load(
-        workspace, os.fspath(source), DiscoverFilters(report, payer, period, since, until), Observer()
-    )
+    filters = DiscoverFilters(report, payer, period, since, until)
+    found = discover_to_load(workspace, os.fspath(source), filters, Observer())
+    known = KnownDeliveries(workspace, os.fspath(source), filters, found)
     tables = choose_tables(parse_target(target), (delivery.slice for delivery in found.deliveries), table=table)
     planned: list[PlannedDelivery] = []
     left: dict[str, Schema] = {}  # by table: each delivery is planned on the schema that the one before would leave
@@ -103,13 +106,20 @@ def plan(
             opened = workspace.target(tables[ReportKey.of(delivery.slice)], read_only=True)
             state = opened.state()
             current = current_delivery(opened, state, delivery.slice, ledger)
-            decision = decide(delivery, current, strict=workspace.settings.strict)
+            decision = decide(delivery, current, strict=workspace.settings.strict, consent=Consent(reload, replace))
             evolution = None
+            typed = delivery
+            if decision.action in ("load", "replace"):
+                try:
+                    allowed, limits = workspace.settings.allow_missing, workspace.settings.limits
+                    typed = with_columns(delivery, workspace.storage, limits, allow_missing=allowed)
+                except HeaderError as unfit:
+                    decision = Decision("refuse", unfit.message)
             if decision.action in ("load", "replace"):
                 schema = left.get(opened.address, state.schema if state.exists else None)
-                typed = with_columns(delivery, workspace.storage, workspace.settings.limits)
+                others = known.of_report(delivery.slice.report) if schema is None else ()
                 evolution = plan_delivery(
-                    typed, opened, schema, known=found.deliveries, ledger=ledger, settings=workspace.settings
+                    typed, opened, schema, known=others, ledger=ledger, settings=workspace.settings
                 ).evolution
                 left[opened.address] = evolution.final
             planned.append(PlannedDelivery(delivery, opened.address, decision, evolution))
@@ -132,6 +142,16 @@ class LoadPlan:
     @property
     def currency_column(self) -> str | None:
         return find_currency_column(self.columns)
+
+
+def required_originals(delivery: Delivery, columns: Schema, allow_missing: Collection[str] = ()) -> tuple[str, ...]:
+    """The originals that every file of a delivery must have: those that its manifest lists.
+
+    Where nothing lists any, it is the numbers of the delivery: a file without its costs is no part of a bill.
+    """
+    numbers = (column for column in columns if isinstance(column.type, Decimal))
+    wanted = (column.original for column in delivery.listed or numbers)
+    return tuple(original for original in wanted if original and not is_allowed(original, allow_missing))
 
 
 def find_currency_column(schema: Schema) -> str | None:
@@ -171,8 +191,9 @@ def plan_load(
 ) -> LoadPlan:
     """What the table's schema becomes: names by identity, types by manifest, NULL for what is missing.
 
-    A table that does not exist yet is created with the columns of every known delivery, so that it is as wide on the
-    first day as it must be; an existing one evolves by this delivery alone.
+    A table that does not exist yet is created with the columns of every known delivery (`get_unified_schema` names
+    and types the same), so that it is as wide on the first day as it must be; an existing one evolves by this delivery
+    alone.
     """
     others = known if current is None else ()
     identities = Identities.from_schema(current or Schema(), aliases=remembered)
@@ -181,7 +202,7 @@ def plan_load(
     own = wanted = _typed(delivery, identities, current, decimals, policy)
     for other in others:
         if other.slice != delivery.slice:
-            wanted = plan_evolution(wanted, _typed(other, identities, wanted, decimals, policy), policy).final
+            wanted = _unified(wanted, _typed(other, identities, wanted, decimals, policy), policy)
     evolution = plan_evolution(current, wanted, policy)
     sources = (plan_evolution(evolution.final, own, policy) if evolution.creates else evolution).sources
     columns = (
@@ -194,6 +215,15 @@ def plan_load(
         if source.incoming is not None and source.incoming not in RESERVED_COLUMNS
     )
     return LoadPlan(identities, evolution, Schema.of(columns))
+
+
+def _unified(wanted: Schema, other: Schema, policy: Policy) -> Schema:
+    """The columns of both. A month whose type does not fit is refused when it is loaded, and does not hinder others."""
+    try:
+        return plan_evolution(wanted, other, policy).final
+    except SchemaIncompatible:
+        new = Schema.of(column for column in other if column.name not in wanted)
+        return plan_evolution(wanted, new, policy).final
 
 
 def _typed(delivery: Delivery, identities: Identities, current: Schema | None, decimals: str, policy: Policy) -> Schema:

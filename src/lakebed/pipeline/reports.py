@@ -29,6 +29,8 @@ class Reconciliation:
     rounded: Mapping[str, Decimal] = field(default_factory=dict)
     rounded_values: Mapping[str, int] = field(default_factory=dict)
     rejected_rows: int = 0
+    # Columns that the source files or earlier loads have brought and that the table no longer has.
+    lost_columns: tuple[str, ...] = ()
 
     @property
     def differences(self) -> tuple[Difference, ...]:
@@ -51,7 +53,7 @@ class Reconciliation:
 
     @property
     def holds(self) -> bool:
-        return not self.differences
+        return not self.differences and not self.lost_columns
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -79,6 +81,7 @@ class Reconciliation:
                 }
                 for currency, sums in self.source.by_currency.items()
             },
+            "lostColumns": list(self.lost_columns),
             "differences": [
                 {"what": one.what, "source": format(one.source, "f"), "table": format(one.table, "f")}
                 for one in self.differences

@@ -1,20 +1,20 @@
 """`lakebed run`: discover, decide, stage, load and reconcile. Each step takes the previous one's value."""
 
+import dataclasses
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from lakebed.engines.registry import require_engine
-from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, TargetError
+from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, SourceError, TargetError
 from lakebed.model import Delivery
 from lakebed.pipeline.commit import commit_delivery
 from lakebed.pipeline.context import RunContext
-from lakebed.pipeline.decide import Decision, current_delivery, decide
-from lakebed.pipeline.discover import discover_to_load, rediscover
+from lakebed.pipeline.decide import Consent, Decision, current_delivery, decide, doubt_after_other_writers
+from lakebed.pipeline.discover import KnownDeliveries, discover_to_load, rediscover
 from lakebed.pipeline.progress import Observer
-from lakebed.pipeline.reconcile import load_outcome, reconcile_load
+from lakebed.pipeline.reconcile import load_outcome, reconcile_load, recount_load
 from lakebed.pipeline.reports import DeliveryReport, RunReport, TableReport
 from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.stage import prepare_files, remove_unneeded_copies
@@ -24,6 +24,7 @@ from lakebed.retry import retry
 from lakebed.source.filters import DiscoverFilters
 from lakebed.state.claims import Claim
 from lakebed.state.rebuild import describe_table
+from lakebed.state.records import LoadRecord
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.targets.registry import require_target
@@ -49,12 +50,18 @@ def run(
     workdir: str | os.PathLike[str] | None = None,
     spark: "SparkSession | None" = None,
     observer: Observer | None = None,
+    reload: bool = False,
+    replace: bool = False,
+    accept_shrink: bool = False,
     **settings: Unpack[RunSettings],
 ) -> RunReport:
     """Loads every delivery of a source that is not loaded yet, the newest period first, and reconciles each.
 
     A delivery that fails leaves its slice as it was and is reported; the others go on. Running again loads what failed
-    and nothing else.
+    and nothing else. What is loaded already is counted again where another writer has changed the table.
+
+    `reload` loads again whatever is loaded, `replace` takes files without a manifest in place of others of the same
+    report and period, and `accept_shrink` takes a closed month that has lost much of its rows or of its cost.
 
     >>> report = lakebed.run("s3://bucket/prefix", "duckdb:costs.duckdb", since="2026-01")  # doctest: +SKIP
     >>> report.rows, report.failed  # doctest: +SKIP
@@ -67,16 +74,22 @@ def run(
     require_engine("spark", "a load")
     require_target(wanted.kind, str(wanted))
     place, watch, steps = os.fspath(source), observer or Observer(), Steps()
+    filters = DiscoverFilters(report, payer, period, since, until)
     with steps.step("discover"):
-        found = discover_to_load(workspace, place, DiscoverFilters(report, payer, period, since, until), watch)
+        found = discover_to_load(workspace, place, filters, watch)
+    known = KnownDeliveries(workspace, place, filters, found)
     tables = choose_tables(wanted, (delivery.slice for delivery in found.deliveries), table=table)
-    with workspace.ledger() as ledger, RunContext(workspace, ledger, place, watch, spark, steps=steps) as context:
+    consent = Consent(reload, replace, accept_shrink)
+    with (
+        workspace.ledger() as ledger,
+        RunContext(workspace, ledger, place, watch, spark, steps=steps, consent=consent) as context,
+    ):
         ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)
         reports: list[DeliveryReport] = []
         for delivery in found.deliveries:
             with steps.of_delivery(delivery.slice):
                 address = tables[ReportKey.of(delivery.slice)]
-                reports.append(_run_delivery(context, delivery, address, known=found.deliveries))
+                reports.append(_run_delivery(context, delivery, address, known=known))
         return RunReport(
             tables=tuple(_table_reports(context, dict.fromkeys(tables.values()), reports)),
             deliveries=tuple(reports),
@@ -86,7 +99,7 @@ def run(
 
 
 def _run_delivery(
-    context: RunContext, delivery: Delivery, address: Address, *, known: Sequence[Delivery]
+    context: RunContext, delivery: Delivery, address: Address, *, known: KnownDeliveries
 ) -> DeliveryReport:
     """Loads a delivery, or reports why not: a failure leaves its slice as it was, and the run goes on."""
     started = time.monotonic()
@@ -95,29 +108,28 @@ def _run_delivery(
     except ClaimHeld as busy:
         # Another run is at it: its state is not ours to write.
         base = DeliveryReport.of(delivery, str(address), "loading")
-        report = replace(base, skipped=True, warnings=(str(busy),))
+        report = dataclasses.replace(base, skipped=True, warnings=(str(busy),))
     except LakebedError as error:
         context.ledger.set_state(delivery.slice, delivery.id, "failed", error=str(error))
         base = DeliveryReport.of(delivery, str(address), "failed")
-        report = replace(base, error=str(error), seconds=_seconds_since(started))
+        report = dataclasses.replace(base, error=str(error), seconds=_seconds_since(started))
     except KeyboardInterrupt:
         context.ledger.set_state(delivery.slice, delivery.id, "failed", error=INTERRUPTED)
         raise
-    report = replace(report, steps=dict(context.steps.seconds))
+    report = dataclasses.replace(report, steps=dict(context.steps.seconds))
     context.observer.finished(report)
     return report
 
 
 def _load_if_needed(
-    context: RunContext, delivery: Delivery, address: Address, known: Sequence[Delivery]
+    context: RunContext, delivery: Delivery, address: Address, known: KnownDeliveries
 ) -> DeliveryReport:
     target = context.target(address)
     with context.ledger.claim_load(target.address, delivery.slice) as claim:
         with context.steps.step("decide"):
             decision = _decide(context, target, delivery)
         if decision.action == "refuse":
-            manifest = delivery.manifest or str(delivery.slice)
-            raise MissingFile(manifest=manifest, files=delivery.missing, remedy=decision.reason)
+            raise _refusal(delivery, decision)
         if decision.action == "skip":
             return _skip(context, target, delivery, decision)
         for _ in range(READINGS - 1):
@@ -128,12 +140,20 @@ def _load_if_needed(
         return _load_delivery(context, claim, delivery, address, known)
 
 
+def _refusal(delivery: Delivery, decision: Decision) -> SourceError:
+    if delivery.complete:
+        return SourceError(f"{delivery.slice}: {decision.reason}", remedy=decision.remedy)
+    manifest = delivery.manifest or str(delivery.slice)
+    return MissingFile(manifest=manifest, files=delivery.missing_names, remedy=decision.reason)
+
+
 def _decide(context: RunContext, target: Target, delivery: Delivery) -> Decision:
     state = target.state()
     if state.exists and not context.ledger.loads(target.address):
         context.ledger.rebuild([describe_table(target, state)])
+    doubt_after_other_writers(target, state, context.ledger)
     current = current_delivery(target, state, delivery.slice, context.ledger)
-    return decide(delivery, current, strict=context.settings.strict)
+    return decide(delivery, current, strict=context.settings.strict, consent=context.consent)
 
 
 def _skip(context: RunContext, target: Target, delivery: Delivery, decision: Decision) -> DeliveryReport:
@@ -141,14 +161,30 @@ def _skip(context: RunContext, target: Target, delivery: Delivery, decision: Dec
     if loaded is not None and loaded.delivery == delivery.id:
         context.ledger.set_state(delivery.slice, delivery.id, "loaded")
         base = DeliveryReport.of(delivery, target.address, "loaded")
-        return replace(base, skipped=True, rows=loaded.rows, reconciled=loaded.reconciled)
+        is_known = loaded.reconciled is not None and target.capabilities.version_tells_all
+        checked = loaded if is_known else recount_load(target, loaded, context.ledger)
+        found = dataclasses.replace(
+            base,
+            skipped=True,
+            complete=loaded.complete,
+            rows=checked.rows,
+            reconciled=None if checked.reconciled is None else checked.reconciled and loaded.complete,
+        )
+        return found if checked.reconciled is not False else dataclasses.replace(found, warnings=(_says_no(loaded),))
     context.ledger.set_state(delivery.slice, delivery.id, "superseded")
     base = DeliveryReport.of(delivery, target.address, "superseded")
-    return replace(base, skipped=True, warnings=(decision.reason,))
+    return dataclasses.replace(base, skipped=True, warnings=(decision.reason,))
+
+
+def _says_no(load: LoadRecord) -> str:
+    return (
+        f"{load.slice} does not add up to its source files. `lakebed reconcile` shows by what; "
+        f"`lakebed run --reload --period {load.slice.period}` loads it again."
+    )
 
 
 def _load_delivery(
-    context: RunContext, claim: Claim, delivery: Delivery, address: Address, known: Sequence[Delivery]
+    context: RunContext, claim: Claim, delivery: Delivery, address: Address, known: KnownDeliveries
 ) -> DeliveryReport:
     """The steps of one delivery. The ledger records its begin, and its end or its failure."""
     with context.steps.step("stage"):
@@ -172,7 +208,7 @@ def _load_delivery(
     outcome = load_outcome(ready, committed, reconciliation, seconds)
     ledger.finish_load(claim, target.address, ready.slice, ready.id, outcome)
     remove_unneeded_copies(context.workspace, ledger, ready)
-    return replace(
+    return dataclasses.replace(
         DeliveryReport.of(ready, target.address, "loaded"),
         rows=reconciliation.table.rows,
         added_columns=committed.plan.evolution.added_columns,

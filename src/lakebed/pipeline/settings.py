@@ -10,7 +10,20 @@ from lakebed.schema.names import Naming
 from lakebed.workspace import Workspace
 
 # Parameters of the functions, so that a misspelt keyword is answered with the one that was meant.
-PARAMETERS = ("table", "report", "payer", "period", "since", "until", "workdir", "spark", "observer")
+PARAMETERS = (
+    "table",
+    "report",
+    "payer",
+    "period",
+    "since",
+    "until",
+    "workdir",
+    "spark",
+    "observer",
+    "reload",
+    "replace",
+    "accept_shrink",
+)
 
 
 class RunSettings(TypedDict, total=False):
@@ -24,6 +37,9 @@ class RunSettings(TypedDict, total=False):
     naming: Naming | None
     on_bad_value: OnBadValue | None
     on_conflict: OnConflict | None
+    allow_missing: Sequence[str] | None
+    shrink_limit: float | None
+    shrink_limits: Mapping[str, float] | None
     no_stage: bool | None
     strict: bool | None
     parallelism: int | None

@@ -28,6 +28,14 @@ class SourceFilters(TypedDict):
     until: str | None
 
 
+class ConsentOptions(TypedDict):
+    """What is done only where the user says so."""
+
+    reload: bool
+    replace: bool
+    accept_shrink: bool
+
+
 @dataclass(frozen=True)
 class SourcesReport:
     """What was done for each configured source: its report, or the error that kept it from having one."""
@@ -61,6 +69,9 @@ def run_sources(
     workdir: str | os.PathLike[str] | None = None,
     spark: "SparkSession | None" = None,
     observer: Observer | None = None,
+    reload: bool = False,
+    replace: bool = False,
+    accept_shrink: bool = False,
     **settings: Unpack[RunSettings],
 ) -> SourcesReport:
     """Runs the sources of `lakebed.toml` with these names, or all of them, one after the other.
@@ -98,6 +109,9 @@ def run_sources(
                 workdir=workdir,
                 spark=spark,
                 observer=watch,
+                reload=reload,
+                replace=replace,
+                accept_shrink=accept_shrink,
                 **cast("SourceFilters", filters),
                 **_with_storage(section, settings),
             )

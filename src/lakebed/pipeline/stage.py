@@ -101,10 +101,14 @@ def prepare_files(context: RunContext, delivery: Delivery, address: Address) -> 
     if context.settings.no_stage:
         for file in delivery.files:
             context.require_shared(file.uri)
-        return with_columns(delivery, context.storage, context.settings.limits)
+        return _with_columns(context, delivery)
     context.require_shared(context.settings.staging_location)
-    staged = stage_delivery(context.workspace, context.ledger, delivery, context.observer)
-    return with_columns(staged, context.storage, context.settings.limits)
+    return _with_columns(context, stage_delivery(context.workspace, context.ledger, delivery, context.observer))
+
+
+def _with_columns(context: RunContext, delivery: Delivery) -> Delivery:
+    settings = context.settings
+    return with_columns(delivery, context.storage, settings.limits, allow_missing=settings.allow_missing)
 
 
 def remove_unneeded_copies(workspace: Workspace, ledger: Ledger, loaded: Delivery) -> None:

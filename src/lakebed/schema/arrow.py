@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from lakebed.errors import UnsupportedType
+from lakebed.schema.originals import originals_text, read_originals
 from lakebed.schema.types import (
     ORIGINAL_KEY,
     Binary,
@@ -68,8 +69,9 @@ def to_arrow(type_: DataType) -> pa.DataType:
 
 
 def to_arrow_field(column: Column) -> pa.Field:
-    """The Arrow field, with the original name in its metadata."""
-    metadata = None if column.original is None else {ORIGINAL_KEY: column.original}
+    """The Arrow field, with the original names in its metadata."""
+    text = originals_text(column)
+    metadata = None if text is None else {ORIGINAL_KEY: text}
     # Arrow knows no required column of nothing.
     nullable = column.nullable or isinstance(column.type, Null)
     return pa.field(column.name, to_arrow(column.type), nullable=nullable, metadata=metadata)
@@ -86,12 +88,14 @@ def from_arrow_schema(schema: pa.Schema) -> Schema:
 def from_arrow_field(field: pa.Field, *, within: str = "") -> Column:
     """The column; `within` is the dotted name of the struct that holds the field, for messages."""
     path = f"{within}.{field.name}" if within else field.name
-    original = (field.metadata or {}).get(ORIGINAL_KEY.encode())
+    text = (field.metadata or {}).get(ORIGINAL_KEY.encode())
+    original, aliases = read_originals(None if text is None else text.decode())
     return Column(
         field.name,
         from_arrow(field.type, column=path),
         nullable=field.nullable,
-        original=None if original is None else original.decode(),
+        original=original,
+        aliases=aliases,
     )
 
 

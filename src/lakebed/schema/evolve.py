@@ -113,6 +113,17 @@ class EvolutionPlan:
         return () if self.creates else tuple(".".join(add.path) for add in self.adds)
 
     @property
+    def renamed_sources(self) -> tuple[Column, ...]:
+        """The columns that were there before, and of which the table is to keep an original that it did not."""
+        before = self.current or Schema()
+        return tuple(
+            column
+            for column in self.final
+            if (present := before.get(column.name)) is not None
+            and (present.original, present.aliases) != (column.original, column.aliases)
+        )
+
+    @property
     def padded(self) -> tuple[str, ...]:
         """The columns that the incoming data lacks; its rows have NULL there."""
         return tuple(source.column for source in self.sources if source.incoming is None)
@@ -261,11 +272,14 @@ class _Planner:
                 )
             self._conflicts.append((present, arriving, type_))
             return
+        original = present.original if present.original is not None else arriving.original
+        aliases = dict.fromkeys((*present.aliases, *arriving.aliases))
         self._final[fold(present.name)] = replace(
             present,
             type=type_,
             nullable=present.nullable or arriving.nullable,
-            original=present.original if present.original is not None else arriving.original,
+            original=original,
+            aliases=tuple(alias for alias in aliases if alias != original),
         )
         self._sources[fold(present.name)] = arriving.name
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
 from lakebed.errors import UnsupportedType
+from lakebed.schema.originals import originals_text, read_originals
 from lakebed.schema.types import (
     Binary,
     Boolean,
@@ -128,8 +129,8 @@ def _fields(columns: Sequence[Column], ids: Iterator[int], within: str | None) -
             "required": not column.nullable,
             "type": to_iceberg(column.type, ids=ids, column=path),
         }
-        if column.original is not None:
-            field["doc"] = column.original
+        if (text := originals_text(column)) is not None:
+            field["doc"] = text
         fields.append(field)
     return fields
 
@@ -157,9 +158,11 @@ def _column(field: Mapping[str, object], within: str) -> Column:
     name = str(field["name"])
     path = f"{within}.{name}" if within else name
     doc = field.get("doc")
+    original, aliases = read_originals(None if doc is None else str(doc))
     return Column(
         name,
         from_iceberg(field["type"], column=path),
         nullable=not field.get("required", False),
-        original=None if doc is None else str(doc),
+        original=original,
+        aliases=aliases,
     )

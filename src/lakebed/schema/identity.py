@@ -47,8 +47,13 @@ class Identities:
         by_original = {
             column.original: column.name
             for column in schema
-            if column.original is not None and _is_original(column.original, column.name)
+            # Only we write several.
+            if column.original is not None and (column.aliases or _is_original(column.original, column.name))
         }
+        for column in schema:
+            for alias in column.aliases:
+                # Two names that looked like one column may have parted: then it is the first of another column.
+                by_original.setdefault(alias, column.name)
         spelling = {fold(name): name for name in schema.names}
         for original, name in (aliases or {}).items():
             by_original.setdefault(original, spelling.get(fold(name), name))

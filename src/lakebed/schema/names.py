@@ -14,6 +14,7 @@ from lakebed.model import RESERVED_COLUMNS
 from lakebed.schema.types import fold
 
 Naming: TypeAlias = Literal["spec", "athena"]
+NAMINGS: tuple[Naming, ...] = ("spec", "athena")
 
 # The specification's list and no other word: every statement quotes its names anyway.
 RESERVED_WORDS = frozenset(

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 
 from lakebed.errors import UnsupportedType
+from lakebed.schema.originals import read_originals
 from lakebed.schema.types import (
     ORIGINAL_KEY,
     Binary,
@@ -192,12 +193,14 @@ def _field_from_json(field: Mapping[str, object], within: str) -> Column:
     name = str(field["name"])
     path = f"{within}.{name}" if within else name
     metadata = field.get("metadata")
-    original = metadata.get(ORIGINAL_KEY) if isinstance(metadata, Mapping) else None
+    text = metadata.get(ORIGINAL_KEY) if isinstance(metadata, Mapping) else None
+    original, aliases = read_originals(None if text is None else str(text))
     return Column(
         name,
         _type_from_json(field["type"], path),
         nullable=bool(field.get("nullable", True)),
-        original=None if original is None else str(original),
+        original=original,
+        aliases=aliases,
     )
 
 

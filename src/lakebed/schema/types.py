@@ -126,12 +126,16 @@ DataType: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column or a field of a struct: its name in the table, its type, and the name it had in the source."""
+    """A column or a field of a struct: its name in the table, its type, and the name it had in the source.
+
+    `aliases` are further names that sources have had for it.
+    """
 
     name: str
     type: DataType
     nullable: bool = True
     original: str | None = None
+    aliases: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name} {self.type}{'' if self.nullable else ' not null'}"

@@ -2,13 +2,17 @@
 
 import re
 
+import pyarrow as pa
+
 from lakebed.errors import ConfigError
+from lakebed.schema.arrow import from_arrow
 from lakebed.schema.names import normalize_column_name
-from lakebed.schema.types import Boolean, DataType, Date, Decimal, Integer, Map, Text, Timestamp
+from lakebed.schema.types import Boolean, DataType, Date, Decimal, Float, Integer, Map, Text, Timestamp
 
 DEFAULT_DECIMALS = "38,18"
 DATETIME = Timestamp("us")
 TEXT_MAP = Map(Text(), Text())
+NUMBER_MAP = Map(Text(), Float(64))
 
 # The names are the specification's for legacy CUR, CUR 2.0's own, and FOCUS's in the same form. What is in none of the
 # three lists is text: rates too, which real manifests declare as String.
@@ -71,6 +75,9 @@ KNOWN_MAPS = frozenset(
     }
 )
 
+# CUR 2.0 has amounts in it.
+KNOWN_NUMBER_MAPS = frozenset({"discount"})
+
 _DECIMAL_TYPES = frozenset({"BigDecimal", "OptionalBigDecimal"})
 _DECIMALS_SETTING = re.compile(r"\s*(\d{1,2})\s*,\s*(\d{1,2})\s*")
 
@@ -96,9 +103,9 @@ def column_type(original: str, declared_type: str | None = None, *, decimals: st
     if slash and category == "resourceTags":
         return Text()
     known = known_type(original, decimals=decimals)
-    if not slash and known == TEXT_MAP:
-        # Whatever a manifest calls them, these are objects of text.
-        return TEXT_MAP
+    if not slash and isinstance(known, Map):
+        # Whatever a manifest calls them, these are objects.
+        return known
     if declared_type is None:
         return known or Text()
     if declared_type in _DECIMAL_TYPES:
@@ -116,8 +123,15 @@ def known_type(original: str, *, decimals: str = DEFAULT_DECIMALS) -> DataType |
         if name in KNOWN_DATETIMES:
             return DATETIME
         if name in KNOWN_MAPS and "/" not in original:
-            return TEXT_MAP
+            return NUMBER_MAP if name in KNOWN_NUMBER_MAPS else TEXT_MAP
     return None
+
+
+def nested_type(original: str, nested: pa.DataType) -> DataType:
+    """Our type for a struct, list or map of a Parquet file: as it is there, but for a map that is known to be one."""
+    type_ = from_arrow(nested, column=original)
+    known = known_type(original)
+    return known if isinstance(known, Map) and isinstance(type_, Map) and known == NUMBER_MAP else type_
 
 
 def _export_type(declared: str, decimals: str) -> DataType:

@@ -242,9 +242,14 @@ def _candidates(manifests: Iterable[Manifest], listed: Mapping[str, Entry]) -> l
 def _delivery(manifest: Manifest, slice_: Slice, listed: Mapping[str, Entry]) -> Delivery:
     files: list[SourceFile] = []
     missing: list[str] = []
+    empty: list[str] = []
     for key, form, entry in zip(manifest.keys, manifest.forms, locate(manifest, listed), strict=True):
         if entry is None:
             missing.append(key)
+        elif not entry.size_bytes:
+            # Even a month without usage has a header: a file of no bytes is one that did not arrive.
+            missing.append(key)
+            empty.append(key)
         else:
             files.append(SourceFile(entry.uri, key, form.content, form.compression, entry.size_bytes, entry.etag))
     return Delivery(
@@ -255,6 +260,7 @@ def _delivery(manifest: Manifest, slice_: Slice, listed: Mapping[str, Entry]) ->
         columns=manifest.columns,
         files=tuple(files),
         missing=tuple(missing),
+        empty=tuple(empty),
         created_at=manifest.created_at or manifest.modified,
         overwritten_in_place=manifest.overwritten_in_place,
         manifest_etag=manifest.etag,
@@ -359,7 +365,9 @@ def _is_behind(delivery: Delivery, listed: Mapping[str, Entry]) -> bool:
 
 def _missing_files(delivery: Delivery) -> str:
     total = len(delivery.files) + len(delivery.missing)
-    return f"{delivery.slice}: {len(delivery.missing)} of {total} files are missing, such as {delivery.missing[0]}"
+    return (
+        f"{delivery.slice}: {len(delivery.missing)} of {total} files are missing, such as {delivery.missing_names[0]}"
+    )
 
 
 def _doubts(current: list[Delivery], superseded: list[Delivery], listed: Mapping[str, Entry]) -> list[str]:
@@ -398,6 +406,7 @@ def _summary(delivery: Delivery) -> dict[str, object]:
         "created_at": delivery.created_at,
         "complete": delivery.complete,
         "missing": list(delivery.missing),
+        "empty": list(delivery.empty),
         "files": len(delivery.files),
         "size_bytes": delivery.size_bytes,
         "columns": len(delivery.columns),

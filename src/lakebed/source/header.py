@@ -1,7 +1,8 @@
 """Reads what columns a file has, on the driver, with as few bytes as that takes.
 
 The header is what is in the file. The manifest adds the types of the columns it lists; a column that only the header
-has is taken as the dictionary of known columns has it, else as text; one that only the manifest has is not there.
+has is taken as the dictionary of known columns has it, else as text. One that only the manifest has is a refusal,
+unless the user allows that it is missing.
 
 Of two equal names the second is called `name#2`, the third `name#3` (`schema.names.distinct_originals`).
 """
@@ -9,51 +10,85 @@ Of two equal names the second is called `name#2`, the third `name#3` (`schema.na
 import csv
 import io
 import re
-import struct
+import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import IO, TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebed.errors import HeaderError, NotFound, SourceError
+from lakebed.kernels.archives import data_members
+from lakebed.kernels.header import refuse_other_separators, require_columns
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits, allow_long_fields
+from lakebed.kernels.streams import corruption_as_source_error
 from lakebed.model import Delivery, SourceColumn, SourceFile
-from lakebed.schema.names import distinct_originals
+from lakebed.schema.names import NAMINGS, distinct_originals, has_finished_names, normalize_column_name
 from lakebed.source.deliveries import FOCUS_COLUMNS, PAYER_COLUMNS
 from lakebed.storage import Storage
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
 
 _FIRST_READ_BYTES = 64 * 1024
 # Text packs about tenfold: a part of a packed file is unpacked to so many times its size and no further.
 _UNPACKED_TIMES = 8
-_ZIP_ENTRY = struct.Struct("<4sHHHHHIIIHH")
-_STORED, _DEFLATED = 0, 8
 # A Parquet file says the types of its columns; that one is text may only mean that its writer knew no better.
 _NOT_TELLING = (None, "string", "large_string")
 _UNDECODED = re.compile("[\udc80-\udcff]")
 _DAMAGED = "Copy the file again: it ends too early or was damaged on the way."
 
 
-def with_columns(delivery: Delivery, storage: Storage, limits: Limits = DEFAULT_LIMITS) -> Delivery:
-    """The delivery with the columns that its first file has, typed by its manifest."""
+def with_columns(
+    delivery: Delivery, storage: Storage, limits: Limits = DEFAULT_LIMITS, *, allow_missing: Collection[str] = ()
+) -> Delivery:
+    """The delivery with the columns that its first file has, typed by its manifest.
+
+    Raises HeaderError where that file lacks columns that the manifest lists, but for those in `allow_missing`.
+    """
     if not delivery.files:
         return delivery
     first = delivery.files[0]
     found = _file_columns(first, storage, limits)
-    originals = distinct_originals(column.original for column in delivery.columns)
-    listed = {name: column.declared_type for name, column in zip(originals, delivery.columns, strict=True)}
+    listed = _as_the_file_spells(delivery.columns, tuple(column.original for column in found))
+    names = {column.original for column in found}
+    required = [column.original for column in listed if not is_allowed(column.original, allow_missing)]
+    require_columns(names, required, file=first.key)
+    types = {column.original: column.declared_type for column in listed}
     columns = tuple(
         column
         if column.declared_type not in _NOT_TELLING
-        else SourceColumn(column.original, listed.get(column.original) or column.declared_type)
+        else SourceColumn(column.original, types.get(column.original) or column.declared_type)
         for column in found
     )
-    names = {column.original for column in columns}
     kind = delivery.kind
     if kind in ("cur2", "focus"):
         kind = "focus" if len(FOCUS_COLUMNS & names) > 1 else "cur2"
-    return replace(delivery, columns=columns, kind=kind)
+    return replace(delivery, columns=columns, listed=listed, kind=kind)
+
+
+def is_allowed(original: str, allow_missing: Collection[str]) -> bool:
+    """Whether a file may lack this column: the user names it by its original or as the table calls it."""
+    forms = {original, *(normalize_column_name(original, naming) for naming in NAMINGS)}
+    return not forms.isdisjoint(allow_missing)
+
+
+def _as_the_file_spells(listed: Sequence[SourceColumn], header: Sequence[str]) -> tuple[SourceColumn, ...]:
+    """The manifest's columns by the originals of the file, each distinct.
+
+    A CUR in Parquet has finished names (`line_item_unblended_cost`), and its manifest may still write
+    `lineItem/UnblendedCost`. Two tags that differ in case are two columns of the manifest and one of such a file.
+    """
+    present = set(header)
+    finished = has_finished_names(header)
+    spelt: dict[str, SourceColumn] = {}
+    for name, column in zip(distinct_originals(column.original for column in listed), listed, strict=True):
+        forms = [normalize_column_name(column.original, naming) for naming in NAMINGS] if finished else []
+        wanted = next((form for form in (name, *forms) if form in present), name)
+        spelt.setdefault(wanted, SourceColumn(wanted, column.declared_type))
+    return tuple(spelt.values())
 
 
 def read_header(file: SourceFile, storage: Storage, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
@@ -84,6 +119,7 @@ def _file_columns(file: SourceFile, storage: Storage, limits: Limits) -> tuple[S
 
 def _csv_columns(file: SourceFile, storage: Storage, limits: Limits) -> tuple[SourceColumn, ...]:
     names, fields = _first_two(file, storage, limits)
+    refuse_other_separators(names, file=file.key)
     if fields is not None and len(fields) != len(names):
         raise HeaderError(
             f"the header names {len(names)} columns, the first line after it has {len(fields)} fields{_glued(names)}",
@@ -157,15 +193,16 @@ def _decoded(data: bytes, file: SourceFile) -> str:
 
 def _plain_start(file: SourceFile, storage: Storage, size: int, most: int) -> tuple[bytes, bool]:
     """The beginning of a file, `size` bytes of it unpacked to `most` bytes, and whether that is all of it."""
+    if file.compression == "zip":
+        with corruption_as_source_error(file):
+            return _unzipped(file, storage, most=min(size, most))
     size = min(size, most) if file.compression == "none" else size
     packed = storage.read_range(file.uri, 0, size)
     whole = len(packed) >= file.size_bytes or len(packed) < size
     if file.compression == "none":
         return packed, whole
     try:
-        if file.compression == "gzip":
-            return _gunzipped(packed, whole, most=most)
-        return _unzipped(packed, whole, most=most)
+        return _gunzipped(packed, whole, most=most)
     except zlib.error as error:
         raise SourceError(f"{file.key}: not readable as {file.compression}: {error}", remedy=_DAMAGED) from error
 
@@ -184,28 +221,14 @@ def _gunzipped(packed: bytes, whole: bool, *, most: int) -> tuple[bytes, bool]:
     return bytes(plain), whole
 
 
-def _unzipped(packed: bytes, whole: bool, *, most: int) -> tuple[bytes, bool]:
-    """The beginning of the first file in an archive, from its local header: the directory at the end is not needed."""
-    at = 0
-    while at + _ZIP_ENTRY.size <= len(packed):
-        mark, _, _, method, _, _, _, packed_size, _, name_length, extra_length = _ZIP_ENTRY.unpack_from(packed, at)
-        if mark != b"PK\x03\x04":
-            break
-        name = packed[at + _ZIP_ENTRY.size :][:name_length]
-        start = at + _ZIP_ENTRY.size + name_length + extra_length
-        if name.endswith(b"/") or name.startswith(b"__MACOSX/"):
-            at = start + packed_size
-            continue
-        if method == _STORED:
-            return packed[start : start + packed_size] if packed_size else packed[start:], whole
-        if method != _DEFLATED:
-            raise zlib.error(f"ZIP method {method} is not supported")
-        unpacker = zlib.decompressobj(wbits=-15)
-        plain = unpacker.decompress(packed[start:], most)
-        return plain, unpacker.eof or (whole and not unpacker.unconsumed_tail)
-    if not whole:
-        return b"", False
-    raise zlib.error("there is no file in the archive")
+def _unzipped(file: SourceFile, storage: Storage, *, most: int) -> tuple[bytes, bool]:
+    """The beginning of the first data file in an archive, and whether that is all of it."""
+    with (
+        zipfile.ZipFile(cast(IO[bytes], io.BufferedReader(_Ranges(file, storage)))) as archive,
+        archive.open(data_members(archive, key=file.key)[0]) as unpacked,
+    ):
+        plain = unpacked.read(most)
+        return plain, len(plain) < most
 
 
 class _Ranges(io.RawIOBase):
@@ -236,6 +259,12 @@ class _Ranges(io.RawIOBase):
         self._at += len(data)
         return data
 
+    def readinto(self, buffer: "Buffer") -> int:
+        view = memoryview(buffer)
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
 
 def _open_parquet(file: SourceFile, storage: Storage) -> pq.ParquetFile:
     try:
@@ -253,4 +282,4 @@ def _parquet_columns(file: SourceFile, storage: Storage) -> tuple[SourceColumn, 
 
 def _distinct_fields(schema: pa.Schema) -> Iterator[SourceColumn]:
     for name, field in zip(distinct_originals(schema.names), schema, strict=True):
-        yield SourceColumn(name, str(field.type))
+        yield SourceColumn(name, str(field.type), field.type if pa.types.is_nested(field.type) else None)

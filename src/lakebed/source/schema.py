@@ -7,9 +7,22 @@ from lakebed.model import Delivery, SourceColumn
 from lakebed.schema.duckdb import to_duckdb
 from lakebed.schema.identity import Identities, assign
 from lakebed.schema.names import Naming, distinct_originals, has_finished_names
-from lakebed.schema.types import Boolean, Column, DataType, Date, Decimal, Integer, Schema, Text, Timestamp, fold
+from lakebed.schema.types import (
+    Boolean,
+    Column,
+    DataType,
+    Date,
+    Decimal,
+    Integer,
+    Map,
+    Schema,
+    Struct,
+    Text,
+    Timestamp,
+    fold,
+)
 from lakebed.schema.widen import Mismatch, widen
-from lakebed.source.column_dictionary import DEFAULT_DECIMALS, column_type, known_type
+from lakebed.source.column_dictionary import DEFAULT_DECIMALS, column_type, known_type, nested_type
 from lakebed.source.manifest import manifest_column
 
 # A manifest as AWS writes it, or a delivery that was made from one.
@@ -36,13 +49,26 @@ def incoming_schema(
     for column, original in zip(given, originals, strict=True):
         name = identities[original]
         present = current.get(name) if current is not None else None
-        type_ = column_type(column.original, column.declared_type, decimals=decimals)
+        type_ = (
+            column_type(column.original, column.declared_type, decimals=decimals)
+            if column.nested is None
+            else nested_type(column.original, column.nested)
+        )
         if present is not None:
             silent = column.declared_type is None and known_type(column.original) is None
-            if silent or (follow_table and _only_one_is_text(present.type, type_)):
+            follows = _only_one_is_text(present.type, type_) or _only_one_has_text(present.type, type_)
+            if silent or (follow_table and follows):
                 type_ = present.type
-        schema.append(Column(name, type_, original=original))
+        schema.append(Column(name, type_, original=original, aliases=_aliases(original, identities, present)))
     return Schema.of(schema)
+
+
+def _aliases(original: str, identities: Identities, present: Column | None) -> tuple[str, ...]:
+    """The other originals of a column. Where its place in the table holds a remark, there is none for them."""
+    known = identities.originals(identities[original])
+    if present is not None and present.original not in (None, *known):
+        return ()
+    return tuple(other for other in known if other != original)
 
 
 def assign_columns(identities: Identities, columns: Iterable[SourceColumn], naming: Naming) -> Identities:
@@ -54,6 +80,19 @@ def assign_columns(identities: Identities, columns: Iterable[SourceColumn], nami
 def _only_one_is_text(a: DataType, b: DataType) -> bool:
     values = (Decimal, Integer, Boolean, Date, Timestamp)
     return (isinstance(a, Text) and isinstance(b, values)) or (isinstance(b, Text) and isinstance(a, values))
+
+
+def _only_one_has_text(present: DataType, incoming: DataType) -> bool:
+    """Maps whose values are text on one side only, and a struct that arrives where the table has a map of text.
+
+    What a table has as text stays text.
+    """
+    match present, incoming:
+        case Map(Text(), old), Map(Text(), new):
+            return old != new and Text() in (old, new)
+        case Map(Text(), Text()), Struct():
+            return True
+    return False
 
 
 def get_unified_schema(

@@ -38,6 +38,7 @@ from lakebed.state.tables import (
     STAGED_FILES,
     STAGING_FOLDERS,
     SUMS,
+    TABLES,
 )
 
 
@@ -151,6 +152,7 @@ class Ledger:
             connection.execute(delete(SUMS).where(_matches(SUMS, key)))
             for one in outcome.sums:
                 connection.execute(insert(SUMS).values(key | rows.of_sum(one)))
+            _upsert(connection, TABLES, {"table_address": table}, {"version_left": outcome.version})
             return rows.load(connection.execute(select(LOADS).where(_matches(LOADS, key))).one())
 
     def fail_load(self, claim: Claim, table: str, slice_: Slice, delivery: str, error: str, *, seconds: float) -> None:
@@ -174,6 +176,31 @@ class Ledger:
         order = (LOADS.c.period.desc(), LOADS.c.payer, LOADS.c.report, LOADS.c.started_at)
         found = self._all(LOADS, *order, where=LOADS.c.table_address == table if table is not None else None)
         return tuple(rows.load(row) for row in found)
+
+    def version_left(self, table: str) -> str | None:
+        """The version of a table as we last left it, or as we last found it changed."""
+        query = select(TABLES.c.version_left).where(TABLES.c.table_address == table)
+        with transaction(self._engine) as connection:
+            left: str | None = connection.execute(query).scalar_one_or_none()
+        if left is not None:
+            return left
+        # A ledger of an older Lakebed has it with the last load only.
+        finished = [load for load in self.loads(table) if load.state == "loaded" and load.finished_at]
+        last = max(finished, key=lambda load: load.finished_at or load.started_at, default=None)
+        return last.version if last is not None else None
+
+    def doubt_loads(self, table: str, version: str) -> None:
+        """Another writer has changed the table: that its loads add up is not known until they are counted again."""
+        loaded = _matches(LOADS, {"table_address": table, "state": "loaded"})
+        with transaction(self._engine) as connection:
+            connection.execute(update(LOADS).where(loaded).values(reconciled=None))
+            _upsert(connection, TABLES, {"table_address": table}, {"version_left": version})
+
+    def record_reconciled(self, load: LoadRecord, *, holds: bool) -> None:
+        """The rows and sums of a load were counted again, and add up or not."""
+        counted = _matches(LOADS, _table_key(load.table, load.slice, load.delivery))
+        with transaction(self._engine) as connection:
+            connection.execute(update(LOADS).where(counted).values(reconciled=holds))
 
     def sums(self, table: str, slice_: Slice, delivery: str) -> tuple[SumRecord, ...]:
         """The sums of a load, source against table."""

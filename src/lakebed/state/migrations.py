@@ -7,15 +7,22 @@ found it old. `tests/state` keeps a dump of every version that was ever released
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from sqlalchemy import Connection, insert, inspect, select, update
+from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from lakebed.errors import StateError
-from lakebed.state.tables import METADATA, VERSION
+from lakebed.state.tables import METADATA, TABLES, VERSION
 
 Migration: TypeAlias = Callable[[Connection], None]
 
+
+def _remember_files_and_versions(connection: Connection) -> None:
+    """The files of a plain delivery, and the version that the last load left of each table."""
+    connection.execute(text("ALTER TABLE lakebed_deliveries ADD COLUMN file_uris JSON"))
+    TABLES.create(connection)
+
+
 # Step i leads from version i + 1 to version i + 2.
-MIGRATIONS: tuple[Migration, ...] = ()
+MIGRATIONS: tuple[Migration, ...] = (_remember_files_and_versions,)
 
 
 def version_of(connection: Connection | None, migrations: Sequence[Migration] = MIGRATIONS) -> int:

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from lakebed.model import RESERVED_COLUMNS, Slice
+from lakebed.schema.identity import Identities
 from lakebed.schema.types import Schema
 from lakebed.state.records import RebuiltLoad, RebuiltTable
 from lakebed.targets.base import TableState, Target
@@ -20,7 +21,7 @@ def describe_table(target: Target, state: TableState) -> RebuiltTable:
 
 def describe_rows(table: str, *, schema: Schema, version: str, data: pads.Dataset | pa.Table) -> RebuiltTable:
     """What these rows say of their table. Streams four columns; memory is bounded by one batch."""
-    identities = {column.original: column.name for column in schema if column.original is not None}
+    identities = dict(Identities.from_schema(schema).by_original)
     if not all(name in schema for name in RESERVED_COLUMNS):
         return RebuiltTable(table, version, identities, loads=())
     counted: Counter[tuple[str, str, str, str]] = Counter()

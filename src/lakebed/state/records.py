@@ -32,6 +32,7 @@ class DeliveryRecord:
     error: str | None
     discovered_at: datetime
     updated_at: datetime
+    file_uris: tuple[str, ...] | None = None  # of files without a manifest
 
     @property
     def complete(self) -> bool:

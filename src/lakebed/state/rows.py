@@ -29,6 +29,7 @@ def of_delivery(delivery: Delivery) -> dict[str, object]:
         "size_bytes": delivery.size_bytes,
         "missing": list(delivery.missing),
         "created_at": delivery.created_at,
+        "file_uris": [file.uri for file in delivery.files] if delivery.kind == "plain" else None,
     }
 
 
@@ -48,6 +49,7 @@ def delivery(row: _Row) -> DeliveryRecord:
         error=row.error,
         discovered_at=row.discovered_at,
         updated_at=row.updated_at,
+        file_uris=None if row.file_uris is None else tuple(row.file_uris),
     )
 
 

@@ -62,6 +62,7 @@ DELIVERIES = Table(
     Column("error", String),
     Column("discovered_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
+    Column("file_uris", JSON),  # of files without a manifest, which nothing else remembers
 )
 
 STAGED_FILES = Table(
@@ -123,6 +124,13 @@ SCHEMA_CHANGES = Table(
     Column("table_version", String),
     Column("at", UtcTime, nullable=False),
     Index("lakebed_schema_changes_of_table", "table_address"),
+)
+
+TABLES = Table(
+    "lakebed_tables",
+    METADATA,
+    Column("table_address", String, primary_key=True),
+    Column("version_left", String, nullable=False),
 )
 
 SUMS = Table(

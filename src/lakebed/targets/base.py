@@ -26,6 +26,8 @@ class Capabilities:
     # An added or widened column is a metadata change; otherwise files that hold a widened column are rewritten.
     evolves_without_rewrite: bool
     partition_in_path: bool  # the partition column lies in the path, not in the file
+    # Whoever changes a value changes the version; otherwise a stranger's UPDATE shows only when rows are counted.
+    version_tells_all: bool = True
 
 
 @dataclass(frozen=True)

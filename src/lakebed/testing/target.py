@@ -255,6 +255,31 @@ class TargetSuite:
         assert schema["cost"].original == "lineItem/UnblendedCost"
         assert schema[PAYER].original is None
 
+    def test_every_original_of_a_column_is_kept(self, table: OpenTable, loader: Loader) -> None:
+        first = Column("tag", Text(), original="resourceTags/user:Tag")
+        loader.load(rows(OCTOBER, [1], tag="a"), schema=BASE.with_columns([first]))
+        version = table().state().version
+        aliases = ("resource_tags_user_tag", 'a "quoted", one')
+        loader.load(
+            rows(NOVEMBER, [2], tag="b"),
+            schema=BASE.with_columns(
+                [Column("tag", Text(), original=aliases[0], aliases=(first.original or "", *aliases))]
+            ),
+        )
+        # Also where the months that came under the other names are gone.
+        for period in (NOVEMBER, OCTOBER):
+            kept = table().state()
+            assert kept.version != version
+            assert (kept.schema["tag"].original, kept.schema["tag"].aliases) == (first.original, aliases)
+            assert kept.schema["cost"].aliases == ()
+            loader.load([], schema=BASE.with_columns([first]), replacing=period)
+        assert table().state().schema["tag"].aliases == aliases
+
+    def test_an_original_that_looks_like_a_list_is_one_original(self, table: OpenTable, loader: Loader) -> None:
+        odd = '["a", "b"]'
+        loader.load(rows(OCTOBER, [1], tag="a"), schema=BASE.with_columns([Column("tag", Text(), original=odd)]))
+        assert table().state().schema["tag"] == Column("tag", Text(), original=odd)
+
     def test_nothing_is_visible_before_the_commit(self, table: OpenTable, loader: Loader) -> None:
         prepared = loader.prepare(rows(OCTOBER, [1]))
         assert not table().state().exists

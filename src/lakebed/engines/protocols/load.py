@@ -18,7 +18,7 @@ class ConvertJob:
     `columns` names each incoming column by its original header and says what it is called in the table; the type is the
     one of the staging's schema. What the table has besides is NULL, except for `constants`, which every row carries.
     `partition` goes into the paths; a partition column is also written into the files if the staging's schema has it.
-    `currency_column` is a table name.
+    `currency_column` is a table name. A file that lacks one of the originals in `required` is refused.
     """
 
     files: tuple[SourceFile, ...]
@@ -28,6 +28,7 @@ class ConvertJob:
     partition: Mapping[str, str]
     on_bad_value: OnBadValue = "refuse"
     currency_column: str | None = None
+    required: tuple[str, ...] = ()
     limits: Limits = DEFAULT_LIMITS
 
 

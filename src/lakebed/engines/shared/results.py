@@ -24,6 +24,7 @@ def conversion_of(job: ConvertJob, storage: StorageSettings) -> Conversion:
         partition={name: job.partition[name] for name in job.staging.partition_by},
         quarantine=job.on_bad_value == "quarantine",
         currency=job.currency_column,
+        required=job.required,
         limits=job.limits,
     )
 

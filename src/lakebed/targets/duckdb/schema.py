@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from lakebed.errors import TargetError
 from lakebed.schema.duckdb import from_duckdb, quote_identifier, quote_literal, to_duckdb, to_duckdb_columns
 from lakebed.schema.evolve import EvolutionPlan
+from lakebed.schema.originals import originals_text, read_originals
 from lakebed.schema.types import Column, Schema
 from lakebed.targets.duckdb.file import Connection, first_row
 
@@ -30,8 +31,8 @@ def read_schema(connection: Connection, table: str) -> Schema | None:
         return None
     if first_row(connection, "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower(?)", [table]):
         raise TargetError(f"{table} is a view", remedy="Name a table, or a table that does not exist yet.")
-    originals = _table_originals(connection, table) or {}
-    originals |= dict(
+    comments = _table_originals(connection, table) or {}
+    comments |= dict(
         connection.execute(
             "SELECT column_name, comment FROM duckdb_columns() WHERE database_name = current_database() AND"
             " schema_name = current_schema() AND lower(table_name) = lower(?) AND comment IS NOT NULL",
@@ -39,7 +40,7 @@ def read_schema(connection: Connection, table: str) -> Schema | None:
         ).fetchall()
     )
     return Schema.of(
-        Column(name, from_duckdb(type_, column=name), nullable == "YES", originals.get(name))
+        Column(name, from_duckdb(type_, column=name), nullable == "YES", *read_originals(comments.get(name)))
         for name, type_, nullable in rows
     )
 
@@ -63,12 +64,13 @@ def evolve(connection: Connection, table: str, current: Schema | None, plan: Evo
             connection.execute(f"{alter} ADD COLUMN {name} {type_}")
         elif to_duckdb(present.type, column=column.name) != type_:
             connection.execute(f"{alter} ALTER COLUMN {name} SET DATA TYPE {type_}")
-    _comment(connection, table, (column for column in plan.final if _lacks_original(current, column)))
+    new = (column for column in plan.final if column.name not in current)
+    _comment(connection, table, (*new, *plan.renamed_sources))
 
 
 def _comment(connection: Connection, table: str, columns: Iterable[Column]) -> None:
     quoted = quote_identifier(table)
-    originals = {column.name: column.original for column in columns if column.original is not None}
+    originals = {column.name: text for column in columns if (text := originals_text(column)) is not None}
     known = _table_originals(connection, table) if len(originals) > MOST_COMMENTS else None
     if known is not None:
         together = json.dumps({_ORIGINALS: known | originals}, ensure_ascii=False)
@@ -92,8 +94,3 @@ def _table_originals(connection: Connection, table: str) -> dict[str, str] | Non
         return {str(name): str(original) for name, original in written[_ORIGINALS].items()}
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
-
-
-def _lacks_original(schema: Schema, column: Column) -> bool:
-    present = schema.get(column.name)
-    return present is None or present.original != column.original

@@ -24,7 +24,13 @@ from lakebed.targets.shared.refusals import changed_since_read, no_such_table, r
 from lakebed.targets.shared.staging import StagingArea
 from lakebed.targets.shared.sums import no_totals
 
-CAPABILITIES = Capabilities(made_of_files=False, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
+CAPABILITIES = Capabilities(
+    made_of_files=False,
+    rules=RULES,
+    evolves_without_rewrite=True,
+    partition_in_path=False,
+    version_tells_all=False,
+)
 
 
 class DuckDBTarget:

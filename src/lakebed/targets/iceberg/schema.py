@@ -15,6 +15,7 @@ from pyiceberg.types import DecimalType, DoubleType, FloatType, IcebergType, Int
 from lakebed.errors import ColumnDropRefused, SchemaError, SchemaIncompatible
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import from_iceberg_schema, to_iceberg, to_iceberg_schema
+from lakebed.schema.originals import originals_text
 from lakebed.schema.types import DataType, Schema
 
 
@@ -61,7 +62,7 @@ def evolve(transaction: Transaction, plan: EvolutionPlan) -> IcebergSchema:
     bear, and ColumnDropRefused where a field id would be lost.
     """
     before = transaction.table_metadata.schema()
-    if not plan.creates and plan.changes_schema:
+    if not plan.creates and (plan.changes_schema or plan.renamed_sources):
         with transaction.update_schema(case_sensitive=False) as update:
             for relaxation in plan.relaxations:
                 update.make_column_optional(relaxation.path)
@@ -73,7 +74,9 @@ def evolve(transaction: Transaction, plan: EvolutionPlan) -> IcebergSchema:
             for add in plan.adds:
                 # New columns are always optional: the rows that are there have no value for them.
                 kind = iceberg_type(add.column.type, ".".join(add.path))
-                update.add_column(add.path, kind, doc=add.column.original, required=False)
+                update.add_column(add.path, kind, doc=originals_text(add.column), required=False)
+            for column in plan.renamed_sources:
+                update.update_column((column.name,), doc=originals_text(column))
     after = transaction.table_metadata.schema()
     require_no_loss(plan_name(transaction), before, after)
     return after

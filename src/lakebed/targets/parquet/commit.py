@@ -106,7 +106,8 @@ def _holds(final: Schema, footers: Iterable[Footer], partition_by: Sequence[str]
             if wanted is None:
                 continue
             column = from_arrow_field(field)
-            if str(column.type) == str(wanted.type) and wanted.original in (None, column.original):
+            is_named = wanted.original in (None, column.original) and set(wanted.aliases) <= set(column.aliases)
+            if str(column.type) == str(wanted.type) and is_named:
                 del lacking[fold(field.name)]
     return not lacking
 

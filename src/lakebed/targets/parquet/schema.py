@@ -53,4 +53,6 @@ def _joined(known: Column, other: Column, uri: str) -> Column:
             reason=f"{uri}: {type_.reason}",
             remedy="The files of one dataset must agree. Rewrite those that do not.",
         )
-    return Column(known.name, type_, known.nullable or other.nullable, known.original or other.original)
+    original = known.original or other.original
+    aliases = tuple(alias for alias in dict.fromkeys((*known.aliases, *other.aliases)) if alias != original)
+    return Column(known.name, type_, known.nullable or other.nullable, original, aliases)
