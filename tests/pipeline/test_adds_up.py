@@ -135,6 +135,22 @@ def test_reload_takes_what_the_source_has_and_never_less_than_a_whole_delivery(l
     ]
 
 
+def test_a_reload_that_fails_leaves_the_month_loaded_and_known(loaded: Bills) -> None:
+    [path] = (loaded.folder / "bucket").rglob("20261004T000000Z/*.csv.gz")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9])
+    [failed] = loaded.run(reload=True, period="2026-09").deliveries
+    assert failed.state == "failed"
+    assert lakebed.reconcile(loaded.target).holds
+    assert len(lakebed.reconcile(loaded.target).loads) == 2
+    # An incomplete delivery still meets a complete one.
+    [_, second] = loaded.deliver("", "", period="2026-09", assembly="20261009T000000Z")
+    second.unlink()
+    [incomplete] = loaded.run(period="2026-09").deliveries
+    assert "never replaces a complete one" in str(incomplete.error)
+    assert loaded.rows("count(*)") == [(20,)]
+
+
 def test_other_files_of_a_report_and_period_are_refused_with_both_lists(bills: Bills) -> None:
     for name, rows in (("first", 4), ("second", 1)):
         (bills.folder / name).mkdir()

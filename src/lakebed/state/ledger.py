@@ -133,10 +133,15 @@ class Ledger:
     # loads
 
     def begin_load(self, claim: Claim, table: str, slice_: Slice, delivery: str) -> None:
-        """The delivery is `loading`. What an earlier, crashed attempt left of this record is overwritten."""
+        """The delivery is `loading`. What an earlier, crashed attempt left of this record is overwritten.
+
+        That of a delivery which is loaded already stays until it is loaded again: until then the table holds its rows.
+        """
+        key = _table_key(table, slice_, delivery)
         with transaction(self._engine) as connection:
             claim.require(connection)
-            _upsert(connection, LOADS, _table_key(table, slice_, delivery), rows.of_new_load())
+            if connection.execute(select(LOADS.c.state).where(_matches(LOADS, key))).scalar() != "loaded":
+                _upsert(connection, LOADS, key, rows.of_new_load())
             _set_state(connection, slice_, delivery, "loading", None)
 
     def finish_load(self, claim: Claim, table: str, slice_: Slice, delivery: str, outcome: LoadOutcome) -> LoadRecord:
@@ -161,7 +166,7 @@ class Ledger:
             claim.require(connection)
             connection.execute(
                 update(LOADS)
-                .where(_matches(LOADS, _table_key(table, slice_, delivery)))
+                .where(_matches(LOADS, _table_key(table, slice_, delivery)) & (LOADS.c.state != "loaded"))
                 .values(state="failed", error=error, seconds=seconds, finished_at=datetime.now(UTC))
             )
             _set_state(connection, slice_, delivery, "failed", error)
