@@ -58,7 +58,7 @@ def open_streams(
             with zipfile.ZipFile(cast(IO[bytes], io.BufferedReader(_Raw(raw), _READ_BYTES))) as archive:
                 for member in archive.infolist():
                     # Archives made on a Mac carry a shadow of each file under __MACOSX.
-                    if not member.is_dir() and not member.filename.startswith("__MACOSX/"):
+                    if not member.filename.endswith("/") and not member.filename.startswith("__MACOSX/"):
                         _require_readable(member, source)
                         with archive.open(member) as unpacked:
                             yield gauge.watch(unpacked)
