@@ -31,8 +31,7 @@ from lakebed.errors import (
     first_line,
     system_refusal,
 )
-from lakebed.kernels.files import require_no_credentials
-from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.kernels.storage_settings import StorageSettings, require_no_credentials
 
 if TYPE_CHECKING:
     from obstore.auth.boto3 import StsCredentialProvider

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support import ROOT, hostile_inputs
+from tests.support import ROOT
 from tests.support.call_counts import count_calls
 from tests.support.hostile_inputs import Entrance, enter, entrances
 
@@ -65,7 +65,7 @@ def test_input_that_coverage_guides_is_refused_by_name_or_read(name: str, tmp_pa
     done = subprocess.run(
         [
             sys.executable,
-            str(Path(hostile_inputs.__file__)),
+            str(ROOT / "tests" / "support" / "fuzzing.py"),
             name,
             str(tmp_path),
             f"-runs={RUNS}",

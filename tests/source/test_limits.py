@@ -161,6 +161,16 @@ def test_members_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         drain(source_file(tmp_path, bytes(content), "zip"), Limits())
 
 
+def test_a_member_without_a_name_is_read(tmp_path: Path) -> None:
+    content = bytearray(zipped(b"a\n", "x"))
+    # The directory at the end gives its name no length and takes the letter for an extra field of one byte.
+    at = content.index(b"PK\x01\x02")
+    content[at + 28], content[at + 32] = 0, 1
+    content[content.index(b"PK\x03\x04") + 26] = 0
+    content[content.index(b"PK\x03\x04") + 28] = 1
+    assert drain(source_file(tmp_path, bytes(content), "zip"), Limits()) == 2
+
+
 def manifest(**more: object) -> dict[str, object]:
     return {
         "assemblyId": "20261003T000000Z",

@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import sqlite3
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -150,24 +149,3 @@ def enter(entrance: Entrance, data: bytes, folder: Path) -> None:
         entrance.act(data, folder)
     except LakebedError:
         return
-
-
-def fuzz() -> None:
-    """Run as a program: `hostile_inputs.py ENTRANCE FOLDER LIBFUZZER_ARGUMENTS...`."""
-    import atheris
-
-    name, folder = sys.argv[1], Path(sys.argv[2])
-    entrance = next(one for one in entrances() if one.name == name)
-    corpus = folder / "corpus"
-    corpus.mkdir()
-    for number, seed in enumerate(entrance.seeds):
-        (corpus / str(number)).write_bytes(seed)
-    work = folder / "work"
-    work.mkdir()
-    atheris.instrument_all()
-    atheris.Setup([sys.argv[0], *sys.argv[3:], str(corpus)], lambda data: enter(entrance, data, work))
-    atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    fuzz()

@@ -5,10 +5,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
 
-from lakebed.errors import ConfigError
-from lakebed.kernels.storage_settings import StorageSettings
-
-_BUCKETS = ("s3", "gs", "az")
+from lakebed.kernels.storage_settings import StorageSettings, require_no_credentials
 
 
 def filesystem(uri: str, storage: StorageSettings) -> tuple[pafs.FileSystem, str]:
@@ -23,17 +20,6 @@ def filesystem(uri: str, storage: StorageSettings) -> tuple[pafs.FileSystem, str
         found, path = pafs.FileSystem.from_uri(uri)
         return found, path
     return pafs.LocalFileSystem(), unquote(parts.path) if parts.scheme == "file" else uri
-
-
-def require_no_credentials(uri: str) -> None:
-    """Raises ConfigError for `s3://key:secret@bucket`: addresses are shown, logged and kept in the ledger."""
-    parts = urlsplit(uri)
-    # A secret may hold slashes, so that the bucket seems to end inside it.
-    if parts.scheme in _BUCKETS and ("@" in parts.netloc or ":" in parts.netloc):
-        raise ConfigError(
-            f"the address {parts.scheme}://***{uri.rpartition('@')[2] if '@' in uri else ''} has credentials in it",
-            remedy="Use AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or [storage] in lakebed.toml.",
-        )
 
 
 @lru_cache(maxsize=8)

@@ -39,7 +39,8 @@ def read_parquet(
     opened, path = filesystem(source.uri, storage)
     try:
         file = pq.ParquetFile(opened.open_input_file(path))
-    except (pa.ArrowInvalid, OSError) as error:
+        file.schema_arrow.to_string()  # names that are no UTF-8 show now
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(
             f"{source.key}: not readable as Parquet: {error}", remedy="Copy the file again: it is damaged or cut short."
         ) from error
@@ -56,7 +57,7 @@ def _batches(
     while True:
         try:
             batch = next(batches, None)
-        except (pa.ArrowInvalid, OSError) as error:
+        except (pa.ArrowException, OSError) as error:
             raise SourceError(
                 f"{source.key}: damaged after row {first}: {error}", remedy="Copy the file again."
             ) from error

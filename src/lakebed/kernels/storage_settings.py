@@ -4,8 +4,11 @@ import configparser
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from lakebed.errors import ConfigError
+
+_BUCKETS = ("s3", "gs", "az")
 
 
 def _text(help_: str, *, secret: bool = False) -> str | None:
@@ -75,3 +78,14 @@ def _read_profile(name: str) -> dict[str, str]:
             remedy="Check the name with: aws configure list-profiles",
         )
     return found
+
+
+def require_no_credentials(uri: str) -> None:
+    """Raises ConfigError for `s3://key:secret@bucket`: addresses are shown, logged and kept in the ledger."""
+    parts = urlsplit(uri)
+    # A secret may hold slashes, so that the bucket seems to end inside it.
+    if parts.scheme in _BUCKETS and ("@" in parts.netloc or ":" in parts.netloc):
+        raise ConfigError(
+            f"the address {parts.scheme}://***{uri.rpartition('@')[2] if '@' in uri else ''} has credentials in it",
+            remedy="Use AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or [storage] in lakebed.toml.",
+        )

@@ -268,10 +268,12 @@ class _Ranges(io.RawIOBase):
 
 def _open_parquet(file: SourceFile, storage: Storage) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(pa.PythonFile(_Ranges(file, storage), mode="r"))
+        opened = pq.ParquetFile(pa.PythonFile(_Ranges(file, storage), mode="r"))
+        opened.schema_arrow.to_string()  # names that are no UTF-8 show now
+        return opened
     except NotFound:
         raise
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise HeaderError(f"not readable as Parquet: {error}", file=file.key, remedy=_DAMAGED) from error
 
 

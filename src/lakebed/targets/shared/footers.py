@@ -109,14 +109,14 @@ class _Reader:
         files, path = filesystem(file.uri, self._settings)
         try:
             metadata = pq.read_metadata(path, filesystem=files)
+            schema, leaves = self._schema(metadata)
         except FileNotFoundError:
             raise NotFound(f"{file.uri} is gone", uri=file.uri) from None
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise TargetError(
                 f"{file.uri} is not a Parquet file: {error}",
                 remedy="Move it out of the dataset, or write it again.",
             ) from error
-        schema, leaves = self._schema(metadata)
         bounds = self._bounds(metadata, leaves)
         if self._wanted is not None:
             present = {fold(name) for name in schema.names}
