@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lakebed.cli import build
-from lakebed.errors import ConfigError, SourceError
+from lakebed.errors import ConfigError
 from lakebed.pipeline.discover import discover
 from lakebed.pipeline.load import load
 from lakebed.pipeline.plan import plan
@@ -64,6 +64,7 @@ def test_plan_takes_paths_and_filters_and_a_path_object_is_a_parquet_folder(bill
         plan(bills, str(bills.parent / "lake"))
 
 
-def test_load_without_anything_discovered_says_what_comes_first(bills: Path) -> None:
-    with pytest.raises(SourceError, match="lakebed discover SOURCE"):
-        load("duckdb:costs")
+def test_load_with_nothing_waiting_has_nothing_to_do(bills: Path) -> None:
+    done = load("duckdb:costs")
+    assert (done.deliveries, done.tables, done.failed) == ((), (), ())
+    assert not (bills.parent / "costs").exists()
