@@ -64,6 +64,7 @@ def test_plan_takes_paths_and_filters_and_a_path_object_is_a_parquet_folder(bill
         plan(bills, str(bills.parent / "lake"))
 
 
-def test_load_without_anything_discovered_has_nothing_to_do(bills: Path) -> None:
+def test_load_with_nothing_waiting_has_nothing_to_do(bills: Path) -> None:
     done = load("duckdb:costs")
-    assert (done.deliveries, done.failed) == ((), ())
+    assert (done.deliveries, done.tables, done.failed) == ((), (), ())
+    assert not (bills.parent / "costs").exists()

@@ -16,13 +16,11 @@ from rich.console import Console
 from rich.markup import escape as escape
 from rich.table import Table
 
+from lakebed.cli.console import ERR as ERR
+from lakebed.cli.console import OUT as OUT
+from lakebed.cli.console import say as say
 from lakebed.cli.interrupts import INTERRUPTS, Interrupted
-from lakebed.cli.logs import ERR as ERR
-from lakebed.cli.logs import say as say
 from lakebed.errors import ConfigError, LakebedError, system_refusal
-
-# What a pipe reads; everything else goes to `logs.ERR`.
-OUT = Console(highlight=False, soft_wrap=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout; logs and progress go to stderr.")]
 Workdir = Annotated[

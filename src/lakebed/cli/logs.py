@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal, TypeAlias
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from lakebed.pipeline.steps import log_subject
 
@@ -31,12 +29,8 @@ LogFormatOption = Annotated[
     typer.Option("--log-format", help="How stderr is written: text, or json with one object a line. [default: text]"),
 ]
 
-# Logs, progress and errors; what a pipe reads goes to stdout.
-ERR = Console(stderr=True, highlight=False, soft_wrap=True)
-
 # What a record of the log may carry beside its message.
 _FIELDS = ("run", "payer", "report", "period", "step", "seconds")
-log = logging.getLogger("lakebed.cli")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +79,9 @@ def begin(verbose: Verbose = 0, quiet: Quiet = False, log_format: LogFormatOptio
     choose(verbose, quiet=quiet, format=log_format)
 
 
-def shows_progress() -> bool:
-    """Progress bars are for people who look at a terminal."""
-    return ERR.is_terminal and not _choice.quiet and _choice.format == "text"
-
-
-def say(markup: str, *, level: int = logging.INFO) -> None:
-    """A line for the user on stderr; in JSON, a line of the log."""
-    if _choice.format == "json":
-        log.log(level, "%s", Text.from_markup(markup).plain)
-    elif level >= logging.ERROR or not _choice.quiet:
-        ERR.print(markup)
+def choice() -> LogChoice:
+    """What counts now."""
+    return _choice
 
 
 def accepting_log_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -126,6 +112,9 @@ class _Handler(logging.Handler):
     """Writes below a progress bar that is being drawn, not into it."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        # Rich takes as long to import as everything else that `lakebed --version` needs.
+        from lakebed.cli.console import ERR
+
         ERR.print(self.format(record), markup=False, emoji=False)
 
 

@@ -13,9 +13,9 @@ from rich.progress import (
 )
 from rich.table import Column
 
+from lakebed.cli.console import shows_progress
 from lakebed.cli.frame import ERR, escape, say, warn
 from lakebed.cli.interrupts import INTERRUPTS, Interrupted
-from lakebed.cli.logs import shows_progress
 from lakebed.engines.protocols.load import FileDone
 from lakebed.model import Delivery
 from lakebed.pipeline.progress import Observer

@@ -32,7 +32,9 @@ def data_members(archive: zipfile.ZipFile, *, key: str) -> list[zipfile.ZipInfo]
 def _is_file(member: zipfile.ZipInfo) -> bool:
     """Not a folder, nor what a Mac puts beside each file: `__MACOSX/...`, `._name`, `.DS_Store`."""
     name = member.filename.rsplit("/", 1)[-1]
-    return not member.is_dir() and not member.filename.startswith("__MACOSX/") and not name.startswith(".")
+    # A member without a name is no folder either, and Python's own question for one would not survive it.
+    is_folder = member.filename.endswith("/")
+    return not is_folder and not member.filename.startswith("__MACOSX/") and not name.startswith(".")
 
 
 def _require_readable(member: zipfile.ZipInfo, key: str) -> None:

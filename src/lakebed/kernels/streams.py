@@ -57,7 +57,6 @@ def open_streams(
         else:
             with zipfile.ZipFile(cast(IO[bytes], io.BufferedReader(_Raw(raw), _READ_BYTES))) as archive:
                 for member in data_members(archive, key=source.key):
-                    _require_readable(member, source)
                     with archive.open(member) as unpacked:
                         yield gauge.watch(unpacked)
 
