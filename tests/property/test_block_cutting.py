@@ -131,3 +131,14 @@ def test_a_file_that_ends_inside_quotes_is_refused_with_the_line_of_the_record(
 def test_lines_before_the_header_count() -> None:
     _, (block,) = cut("\n\r\na,b\n1,2\n", exact=False, block_bytes=64)
     assert block == Block(b"1,2\n", 4)
+
+
+@pytest.mark.parametrize("text", ['a,b\n1,"' + "x" * 99, "a,b\n" + "x" * 99, "a" * 99, '"' + "a\n" * 50])
+def test_a_record_without_an_end_is_refused_before_it_fills_the_memory(text: str) -> None:
+    with patch.object(blocks, "LONGEST_RECORD_BYTES", 50):
+        with pytest.raises(SourceError, match=r"f\.csv, line [12]: no record ends within"):
+            cut(text + "\n", exact=True, block_bytes=10)
+        with pytest.raises(Misaligned):
+            cut(text + "\n", exact=False, block_bytes=10)
+        short = "a,b\n" + "1,2\n" * 50
+        require_same_records(short, *cut(short, exact=True, block_bytes=10))

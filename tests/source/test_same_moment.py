@@ -10,9 +10,10 @@ from lakebed.source.discover import find_deliveries
 from lakebed.storage import Storage
 
 
-def test_of_two_deliveries_of_one_moment_the_later_id_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", range(6))
+def test_of_two_deliveries_of_one_moment_the_later_id_counts(tmp_path: Path, seed: int) -> None:
     """Nothing but their ids tells them apart: the answer must at least be the same each time."""
-    truth = make_sample(tmp_path, months=1, rows=4, columns=80, spec=SampleSpec(ids="uuid"))
+    truth = make_sample(tmp_path, months=1, rows=4, columns=80, spec=SampleSpec(ids="uuid", seed=seed))
     next(tmp_path.glob("billing/*/*/*-Manifest.json")).unlink()
     for path in tmp_path.rglob("*"):
         os.utime(path, (1_800_000_000, 1_800_000_000))
