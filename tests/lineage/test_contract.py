@@ -25,8 +25,14 @@ SELECT * FROM elsewhere;
 SELEC"""
 
 
-def test_the_schema_is_a_schema() -> None:
+def test_the_schema_is_a_schema_and_refuses_what_lacks_or_invents_a_field() -> None:
     jsonschema.Draft202012Validator.check_schema(CONTRACT)
+    answer = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert VALIDATOR.is_valid(answer)
+    for name in answer:
+        assert not VALIDATOR.is_valid({key: value for key, value in answer.items() if key != name}), name
+        assert not VALIDATOR.is_valid({**answer, name: 7}), name
+    assert not VALIDATOR.is_valid({**answer, "invented": 1})
 
 
 def test_a_whole_answer() -> None:

@@ -211,3 +211,23 @@ def test_a_period_without_a_load_is_named(loaded: ParquetTarget) -> None:
     with pytest.raises(StateError, match="for 2026-01"):
         recheck(loaded, period="2026-01")
     assert [one.load.slice for one in recheck(loaded, period="2026-10").loads] == [OCTOBER]
+
+
+def test_a_database_stands_for_all_of_its_tables_and_a_table_for_itself(tmp_path: Path) -> None:
+    tables = [f"duckdb:{tmp_path / name}" for name in ("costs#a", "costs#b", "other#a")]
+    with Ledger.open(tmp_path / "work" / "ledger.db") as ledger:
+        for table in tables:
+            with ledger.claim_load(table, OCTOBER) as claim:
+                ledger.begin_load(claim, table, OCTOBER, "d1")
+                ledger.finish_load(claim, table, OCTOBER, "d1", LoadOutcome(2, 1, 0.0, "1"))
+
+    def covered(target: str, table: str | None = None) -> list[str]:
+        found = reconcile(f"duckdb:{tmp_path / target}", table=table, workdir=tmp_path / "work").loads
+        return sorted(one.load.table for one in found)
+
+    assert covered("costs") == tables[:2]
+    assert covered("costs", "b") == tables[1:2]
+    assert covered("costs#a") == tables[:1]
+    assert covered("other") == tables[2:]
+    with pytest.raises(StateError):
+        covered("costs", "c")

@@ -74,7 +74,7 @@ def test_the_exact_cutter_ends_records_where_csv_does(text: str, block_bytes: in
 
 
 @given(
-    st.lists(st.lists(values, min_size=1, max_size=3), min_size=1, max_size=8),
+    st.lists(st.lists(values, max_size=3), min_size=1, max_size=8),
     st.sampled_from(["\n", "\r\n"]),
     st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
     block_sizes,
@@ -100,7 +100,7 @@ def test_a_block_holds_every_record_that_is_surely_whole(text: str) -> None:
 
 
 @given(
-    st.lists(st.lists(values, min_size=1, max_size=3), min_size=1, max_size=6),
+    st.lists(st.lists(values, max_size=3), min_size=1, max_size=6),
     st.sampled_from(["\n", "\r\n"]),
     st.data(),
 )
@@ -131,3 +131,14 @@ def test_a_file_that_ends_inside_quotes_is_refused_with_the_line_of_the_record(
 def test_lines_before_the_header_count() -> None:
     _, (block,) = cut("\n\r\na,b\n1,2\n", exact=False, block_bytes=64)
     assert block == Block(b"1,2\n", 4)
+
+
+@pytest.mark.parametrize("text", ['a,b\n1,"' + "x" * 99, "a,b\n" + "x" * 99, "a" * 99, '"' + "a\n" * 50])
+def test_a_record_without_an_end_is_refused_before_it_fills_the_memory(text: str) -> None:
+    with patch.object(blocks, "LONGEST_RECORD_BYTES", 50):
+        with pytest.raises(SourceError, match=r"f\.csv, line [12]: no record ends within"):
+            cut(text + "\n", exact=True, block_bytes=10)
+        with pytest.raises(Misaligned):
+            cut(text + "\n", exact=False, block_bytes=10)
+        short = "a,b\n" + "1,2\n" * 50
+        require_same_records(short, *cut(short, exact=True, block_bytes=10))

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
+from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import Schema as IcebergSchema
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from tests.support.schema_strategies import schemas, types
 from tests.support.spark_json import spark_json
@@ -85,6 +87,57 @@ def test_duckdb_itself_describes_the_type_as_we_read_it(connection: duckdb.DuckD
     connection.execute(f"CREATE OR REPLACE TABLE t (c {duckdb_types.to_duckdb(type_)})")
     described = connection.execute("DESCRIBE t").fetchall()[0][1]
     assert duckdb_types.from_duckdb(described) == bare(expected)
+
+
+def plain(type_: pa.DataType) -> pa.DataType:
+    """An Arrow type without what its writers may choose: the size of offsets, names and nullability inside."""
+    if pa.types.is_struct(type_):
+        return pa.struct([pa.field(field.name, plain(field.type)) for field in type_])
+    if pa.types.is_map(type_):
+        return pa.map_(plain(type_.key_type), plain(type_.item_type))
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return pa.list_(plain(type_.value_type))
+    if pa.types.is_large_string(type_):
+        return pa.string()
+    if pa.types.is_large_binary(type_) or pa.types.is_fixed_size_binary(type_):
+        return pa.binary()
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        return pa.timestamp(type_.unit, "UTC")
+    return type_
+
+
+@given(type_=types)
+def test_duckdb_holds_the_values_of_our_arrow_type(connection: duckdb.DuckDBPyConnection, type_: DataType) -> None:
+    """DuckDB itself says which Arrow type its type is: our two mappings must agree with it."""
+    expected = storable(type_, duckdb_types.RULES)
+    if expected is None:
+        return
+    connection.execute(f"CREATE OR REPLACE TABLE t (c {duckdb_types.to_duckdb(type_)})")
+    assert plain(connection.execute("FROM t").to_arrow_table().schema.field("c").type) == plain(
+        arrow.to_arrow(expected)
+    )
+
+
+@given(schemas)
+def test_pyspark_reads_our_schema_as_the_same_arrow_types(schema: Schema) -> None:
+    expected = stored(schema, spark.RULES)
+    if expected is not None:
+        theirs = to_arrow_schema(StructType.fromJson(json.loads(spark_json(schema))))
+        ours = arrow.to_arrow_schema(expected)
+        assert theirs.names == ours.names
+        for their, our in zip(theirs, ours, strict=True):
+            assert (plain(their.type), their.nullable) == (plain(our.type), our.nullable)
+
+
+@given(schemas)
+def test_pyiceberg_reads_our_schema_as_the_same_arrow_types(schema: Schema) -> None:
+    expected = stored(schema, iceberg.RULES)
+    if expected is not None:
+        theirs = schema_to_pyarrow(IcebergSchema.model_validate(iceberg.to_iceberg_schema(schema)))
+        ours = arrow.to_arrow_schema(expected)
+        assert theirs.names == ours.names
+        for their, our in zip(theirs, ours, strict=True):
+            assert (plain(their.type), their.nullable) == (plain(our.type), our.nullable)
 
 
 @given(types)

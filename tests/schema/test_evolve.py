@@ -392,3 +392,17 @@ def test_a_plan_has_no_word_for_dropping_or_narrowing() -> None:
         "final",
         "sources",
     }
+
+
+@pytest.mark.parametrize("arriving", [None, "lineItem/Cost", "line_item_cost", "LineItem/COST"])
+def test_the_original_that_a_column_has_is_never_overwritten(arriving: str | None) -> None:
+    known = Schema.of([Column("line_item_cost", TEXT, original="lineItem/Cost")])
+    plan = plan_evolution(known, Schema.of([Column("line_item_cost", TEXT, original=arriving)]))
+    assert plan.final["line_item_cost"].original == "lineItem/Cost"
+    assert not plan.changes_schema
+    nameless = Schema.of([Column("line_item_cost", TEXT)])
+    plan = plan_evolution(nameless, Schema.of([Column("line_item_cost", TEXT, original=arriving)]))
+    assert plan.final["line_item_cost"].original == arriving
+    # An empty original is one too: a header may be without a name.
+    empty = Schema.of([Column("line_item_cost", TEXT, original="")])
+    assert plan_evolution(empty, known).final["line_item_cost"].original == ""
