@@ -65,6 +65,7 @@ def test_numbers_are_written_out_in_full() -> None:
             {"what": "rows", "source": "3", "table": "2"},
             {"what": "cost in USD", "source": number, "table": "0"},
         ],
+        "lostColumns": [],
     }
     assert Reconciliation(SOURCE, SOURCE).to_dict()["differences"] == []
 
