@@ -27,7 +27,7 @@ from lakebed.source.header import read_header, read_payer
 from lakebed.source.manifest import read_manifest
 from lakebed.state.ledger import Ledger
 from lakebed.storage import Entry, Storage
-from lakebed.targets.parquet.record import Put, Record
+from lakebed.targets.parquet.record import CommitRecord, Put
 from lakebed.targets.parquet.target import ParquetTarget
 
 LIMITS = Limits(header_bytes=1 << 20, line_bytes=1 << 20, unpacked_bytes=16 << 20, manifest_bytes=1 << 20)
@@ -132,13 +132,13 @@ def entrances() -> Iterator[Entrance]:
         "reportKeys": ["r/20261001-20261101/r-1.csv.gz"],
         "billingPeriod": {"start": "20261001T000000.000Z"},
     }
-    record = Record(ID, "pending", (Put("a.parquet", "p=1/a.parquet", 4, "crc32:00000000"),))
+    record = CommitRecord(ID, "pending", (Put("a.parquet", "p=1/a.parquet", 4, "crc32:00000000"),))
     yield Entrance("manifest", (json.dumps(manifest).encode(), b'{"dataFiles": ["s3://b/k.parquet"]}'), _manifest)
     yield Entrance("csv", (CSV, b"\xef\xbb\xbf" + CSV), _csv("none"))
     yield Entrance("gzip", (gzip.compress(CSV), gzip.compress(CSV) * 2), _csv("gzip"))
     yield Entrance("zip", (_zipped(CSV),), _csv("zip"))
     yield Entrance("parquet", (_parquet_file(),), _parquet)
-    yield Entrance("journal", (record.to_bytes(uri="u"), Record(ID, "applied").to_bytes(uri="u")), _journal)
+    yield Entrance("journal", (record.to_bytes(uri="u"), CommitRecord(ID, "applied").to_bytes(uri="u")), _journal)
     yield Entrance("ledger", (_old_ledger(),), _ledger)
     yield Entrance("sql", (b"SELECT a.b, sum(c) OVER (PARTITION BY d) FROM a JOIN e USING (f)", b"MERGE INTO t"), _sql)
 
