@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
+from lakebed.checkpoints import pass_checkpoint
 from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, TargetError
 from lakebed.model import Delivery
 from lakebed.pipeline.commit import commit_delivery
@@ -145,6 +146,7 @@ def _load_delivery(
             what=f"the load of {ready.slice} into {target.address}",
         )
         reconciliation = reconcile_load(target, ready, committed)
+        pass_checkpoint("reconciled")
     except LakebedError as error:
         seconds = _seconds_since(started)
         ledger.fail_load(claim, target.address, ready.slice, ready.id, str(error), seconds=seconds)

@@ -22,11 +22,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import AlreadyExists, Changed, ConcurrentModification, NotFound, TargetError
 from lakebed.retry import retry, waiting
 from lakebed.storage import Entry, Storage, is_local, join, local_path, sync_file, sync_folder
 from lakebed.targets.parquet.lock import WAIT_SECONDS, exclusive
-from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
 from lakebed.targets.shared.staging import StagingArea
 
 try:  # twenty times as fast; not built for every machine
@@ -107,7 +107,7 @@ class Journal:
         dataset: str,
         storage: Storage,
         *,
-        checkpoint: Checkpoint = no_checkpoint,
+        checkpoint: Checkpoint = pass_checkpoint,
         wait_seconds: float = WAIT_SECONDS,
         read_only: bool = False,
     ) -> None:
