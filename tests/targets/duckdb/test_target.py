@@ -15,6 +15,7 @@ from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import plan_evolution
 from lakebed.schema.types import Column, Integer, Schema, Text
 from lakebed.targets.base import Change
+from lakebed.targets.duckdb.file import DuckDBFile
 from lakebed.targets.duckdb.target import DuckDBTarget
 from lakebed.testing.target import BASE, OCTOBER, Loader, contents, rows
 
@@ -141,3 +142,12 @@ def test_structs_and_decimals_widen_in_place(tmp_path: Path) -> None:
     read = table.read()
     assert read.to_pylist() == [{"s": {"a": 1, "b": None}, "l": [{"x": 1, "y": None}], "d": Decimal("1.5")}]
     assert plan_evolution(table.state().schema, from_arrow_schema(wanted.schema)).changes_schema is False
+
+
+def test_a_full_disk_is_not_another_writer(tmp_path: Path) -> None:
+    said = 'Failed to commit: Could not write file "costs.duckdb": No space left on device'
+    with pytest.raises(TargetError, match="No space left") as caught, DuckDBFile(tmp_path / "costs.duckdb").writing():
+        raise duckdb.TransactionException(said)
+    assert not isinstance(caught.value, ConcurrentModification)
+    with pytest.raises(ConcurrentModification), DuckDBFile(tmp_path / "costs.duckdb").writing():
+        raise duckdb.TransactionException("Conflict on tuple deletion!")
