@@ -84,7 +84,13 @@ def turn_back(by: timedelta) -> None:
     """In every module that asks for the time."""
     import time
 
-    class Earlier(datetime):
+    class AnyDatetime(type):
+        """Values that were made before, or elsewhere, are of the class too."""
+
+        def __instancecheck__(cls, value: object) -> bool:
+            return isinstance(value, datetime)
+
+    class Earlier(datetime, metaclass=AnyDatetime):
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
             return datetime.now(tz) - by

@@ -92,4 +92,3 @@ def test_killed_with_a_spark_of_its_own(command: str, target: str, tmp_path: Pat
     ran = run_cell(cell_of(command, target, tmp_path, bills, points=points))
     assert {outcome.ended for outcome in ran.outcomes} == {-signal.SIGKILL}
     require_old_or_new(ran.outcomes, ran.memory, journal=target in JOURNALS)
-    keep_or_compare(command, target, ran.words())
