@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: setup demo test test-fast test-full check bench docs lock clean help
+.PHONY: setup demo test test-fast test-full faults check bench docs lock clean help
 
 help:            ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -30,6 +30,10 @@ test-fast: $(READY)  ## pure tests: no Spark, no servers, no browser, no process
 test-full: $(READY)  ## everything
 	@scripts/test-needs
 	$(PYTEST)
+
+faults: $(READY)  ## writers killed at every step, into every target; writes what was seen into docs/reliability.md
+	@scripts/test-needs
+	LAKEBED_WRITE_RELIABILITY=1 $(PYTEST) tests/faults
 
 check: $(READY)  ## ruff, mypy strict, import layers, the public API as mypy and pyright see it
 	$(BIN)/ruff check .

@@ -1,16 +1,15 @@
 """`lakebed plan` looks and touches nothing, not even a commit that a crash has left half done."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.support import dying
 from tests.support.file_trees import everything
 
 import lakebed
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.samples import SampleSpec, make_sample
-from lakebed.testing.target import contents
+from lakebed.targets.parquet.target import ParquetTarget
+from lakebed.testing.target import OCTOBER, Loader, contents, rows
 
 SPEC = SampleSpec(months=1, rows=10, columns=63, files=1, restate=False)
 
@@ -22,20 +21,23 @@ def test_a_crashed_commit_waits_for_whoever_writes(tmp_path: Path, monkeypatch: 
     make_sample(tmp_path / "bills", months=1, rows=10, columns=63, spec=SPEC)
     place = tmp_path / "lake" / "costs"
     place.parent.mkdir()
-    dying.one_file_per_row(dying.table(str(place)), dying.OLD, replace=False)
-    seen: list[str] = []
-    practice = tmp_path / "lake" / "practice"
-    dying.one_file_per_row(dying.table(str(practice)), dying.OLD, replace=False)
-    dying.one_file_per_row(dying.table(str(practice), seen.append), dying.NEW, replace=True)
-    number = next(index for index, name in enumerate(seen, start=1) if name.startswith(step))
-    program = str(Path(dying.__file__))
-    subprocess.run([sys.executable, program, "commit", str(place), str(number)], check=True)
+
+    def stop(name: str) -> None:
+        if name.startswith(step):
+            raise OSError("the power went off")
+
+    old, new = rows(OCTOBER, range(3), delivery="old"), rows(OCTOBER, range(10, 12), delivery="new")
+    Loader(ParquetTarget(str(place)), StorageSettings(), ()).load(old)
+    crashing = ParquetTarget(str(place), checkpoint=stop)
+    prepared = Loader(crashing, StorageSettings(), ()).prepare(new, replacing=OCTOBER, rows_per_file=1)
+    with pytest.raises(OSError, match="power"):
+        crashing.commit(prepared.state, prepared.staging, prepared.change)
     before = everything(tmp_path)
     planned = lakebed.plan(str(tmp_path / "bills"), f"parquet:{place}")
     assert [one.action for one in planned.deliveries] == ["load"]
     assert everything(tmp_path) == before
     # Whoever writes next finds the commit and finishes it.
-    assert contents(dying.table(str(place))) == dying.NEW
+    assert contents(ParquetTarget(str(place))) == new
     assert everything(tmp_path) != before
 
 

@@ -1,62 +1,25 @@
-"""Run as a process of its own by the crash and race tests: `kill WORKDIR STAGE` or `race WORKDIR NUMBER ROUNDS`."""
+"""Run as a process of its own by the crash and race tests: `kill WORKDIR STEP` or `race WORKDIR NUMBER ROUNDS`."""
 
 import json
 import os
 import random
-import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.table import Transaction
-from pyiceberg.table.update.snapshot import _OverwriteFiles
 
-import lakebed.targets.iceberg.commit as commit_module
 from lakebed.errors import ConcurrentModification
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import Slice
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.state.ledger import Ledger
 from lakebed.targets.base import Change
+from tests.faults.points import Points
 from tests.support.iceberg_tables import OCTOBER, load, of_slice, open_table, plan, write
 
-Function = Callable[..., Any]
 
-
-def die(*_: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def then_die(function: Function) -> Function:
-    def wrapper(*arguments: Any, **named: Any) -> None:
-        function(*arguments, **named)
-        die()
-
-    return wrapper
-
-
-def arm(stage: str) -> None:
-    """Kills this process at a stage of the next commit."""
-    match stage:
-        case "after the schema":
-            commit_module.evolve = then_die(commit_module.evolve)
-        case "after the delete":
-            _OverwriteFiles.delete_data_file = then_die(_OverwriteFiles.delete_data_file)  # type: ignore[method-assign]
-        case "after the files":
-            Transaction.commit_transaction = die  # type: ignore[method-assign, assignment]
-        case "at the commit":
-            SqlCatalog._write_metadata = staticmethod(then_die(SqlCatalog._write_metadata))  # type: ignore[method-assign]
-        case "after the commit":
-            SqlCatalog.commit_table = then_die(SqlCatalog.commit_table)  # type: ignore[method-assign]
-        case _:
-            raise ValueError(stage)
-
-
-def kill(workdir: Path, stage: str) -> None:
+def kill(workdir: Path, step: str) -> None:
     """A restated month with a new column, as the pipeline loads it, until the process dies."""
     target = open_table(workdir)
     with Ledger.open(workdir / "ledger.db") as ledger, ledger.claim_load(target.address, OCTOBER) as claim:
@@ -66,7 +29,7 @@ def kill(workdir: Path, stage: str) -> None:
         staging = target.stage(state, evolution)
         ledger.open_staging(claim, staging.folder, table=target.address)
         written = write(rows, staging)
-        arm(stage)
+        Points(step).watch()
         target.commit(state, staging, Change(evolution, (written,), target.affected(state, OCTOBER).whole, OCTOBER))
 
 

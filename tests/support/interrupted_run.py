@@ -12,9 +12,10 @@ import signal
 import sys
 from collections.abc import Callable
 
+from lakebed.checkpoints import watch_checkpoints
 from lakebed.cli import main
 from lakebed.cli.progress import ProgressBars
-from tests.support import dying_run
+from tests.faults.child import without_java
 
 
 def interrupt_at(step: str, number: signal.Signals) -> None:
@@ -37,7 +38,7 @@ def interrupt_at(step: str, number: signal.Signals) -> None:
 
         InheritableThread.start = start_and_send  # type: ignore[method-assign]
     elif step.startswith("commit "):
-        dying_run.on_checkpoints(lambda name: send(f"commit {name}"))
+        watch_checkpoints(lambda name: send(f"commit {name}"))
     elif step != "never":
         original: Callable[..., None] = getattr(ProgressBars, step)
 
@@ -66,7 +67,7 @@ def say_whether_a_session_is_left() -> None:
 if __name__ == "__main__":
     name, step, engine, *sys.argv[1:] = sys.argv[1:]
     if engine == "arrow":
-        dying_run.without_java()
+        without_java()
     interrupt_at(step, signal.Signals[name])
     if engine == "spark":
         say_whether_a_session_is_left()

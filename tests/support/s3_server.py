@@ -11,7 +11,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from lakebed.kernels.storage_settings import StorageSettings
 
 # A port may be taken between asking the system for it and the server binding it.
 ATTEMPTS = 3
+PORTS = 14
 # It only ends what hangs: a server that found its port taken ends by itself.
 READY_WITHIN_SECONDS = 300.0
 REGION = "us-east-1"
@@ -103,7 +104,7 @@ def s3_server() -> Iterator[S3Server]:
     folder = Path(tempfile.mkdtemp(prefix="weed-"))
     try:
         for attempt in range(1, ATTEMPTS + 1):
-            server, process = _start(binary, folder / str(attempt))
+            server, process = _start(binary, folder / str(attempt), _free_ports(PORTS))
             try:
                 if _ready(server, process):
                     yield server
@@ -129,10 +130,31 @@ def _binary() -> str:
     return found
 
 
-def _start(binary: str, folder: Path) -> tuple[S3Server, "subprocess.Popen[bytes]"]:
+class StoppableServer:
+    """A server of its own for those who kill it: `start_again` brings it back under the same address, with its data."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ports = _free_ports(PORTS)
+        self.server, self.process = _start(_binary(), folder, self._ports)
+
+    def start_again(self) -> None:
+        self.process.wait()
+        self.server, self.process = _start(_binary(), self._folder, self._ports)
+
+    def await_ready(self) -> None:
+        if not _ready(self.server, self.process):
+            raise StorageError(f"seaweedfs did not come up:\n{(self._folder / 'log').read_text()[-2000:]}")
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def _start(binary: str, folder: Path, given: Sequence[int]) -> tuple[S3Server, "subprocess.Popen[bytes]"]:
     data = folder / "data"
-    data.mkdir(parents=True)
-    ports = iter(_free_ports(14))
+    data.mkdir(parents=True, exist_ok=True)
+    ports = iter(given)
     s3, iceberg = next(ports), next(ports)
     server = S3Server(
         endpoint=f"http://127.0.0.1:{s3}",

@@ -10,7 +10,7 @@ from tests.surface.source_tree import Import, Module, modules
 # Imports point from a later line to an earlier one. Every package and every module directly below `lakebed` is named.
 LAYERS = (
     ("errors",),
-    ("retry", "extras"),
+    ("retry", "extras", "checkpoints"),
     ("model",),
     ("kernels",),
     ("storage",),

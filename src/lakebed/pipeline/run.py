@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Unpack
 
+from lakebed.checkpoints import pass_checkpoint
 from lakebed.engines.registry import require_engine
 from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, SourceError, TargetError
 from lakebed.model import Delivery
@@ -199,6 +200,7 @@ def _load_delivery(
         )
         with context.steps.step("reconcile"):
             reconciliation = reconcile_load(target, ready, committed)
+            pass_checkpoint("reconciled")
     except (LakebedError, KeyboardInterrupt) as error:
         seconds = _seconds_since(started)
         why = str(error) if isinstance(error, LakebedError) else INTERRUPTED

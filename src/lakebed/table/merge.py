@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import Settings, load_settings
 from lakebed.engines.protocols.engine import EngineName, EngineOptions
 from lakebed.engines.protocols.merge import CheckedSource, MergeEngine, MergeInput, MergeJob, MergeSource
@@ -154,6 +155,7 @@ class _Run:
     def _merge(self, state: TableState) -> MergeResult:
         unified = self._unified(state)
         source = self._check(unified)
+        pass_checkpoint("source checked")
         if not self.target.capabilities.made_of_files:
             return self._merge_rows(unified, state, source)
         plan = self._plan(unified, state, source)
@@ -213,6 +215,7 @@ class _Run:
         if pruned.candidates:
             matches = self.rows.match(unified, pruned.candidates, in_path=self._in_path(state.partition_by))
             _refuse_nulls(unified, matches.nulls)
+            pass_checkpoint("keys matched")
         rewrite_all = bool(unified.evolution.widenings) and not self.target.capabilities.evolves_without_rewrite
         return plan_merge(
             unified,
@@ -227,6 +230,7 @@ class _Run:
         partition_by = [plan.evolution.final[name].name for name in self.spec.partition_by]
         with self._staging(state, plan, partition_by) as staging:
             merged = self.rows.write(MergeJob(plan, staging, self._in_path(staging.partition_by)))
+            pass_checkpoint("files written")
             kept = sum(file.rows for file in plan.keep)
             counts = merged.counts
             check_balance(
@@ -244,6 +248,7 @@ class _Run:
                 )
             change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=_properties(plan))
             commit = self.target.commit(state, staging, change)
+        pass_checkpoint("merge committed")
         self._remember(plan.evolution, commit.version)
         return _result(plan, dry_run=False)
 
@@ -255,6 +260,7 @@ class _Run:
         delivered = Schema.of(unified.evolution.final[name] for name in unified.delivered)
         with self._staging(state, unified, ()) as staging:
             files = self.rows.write_source(staging)
+            pass_checkpoint("files written")
             does = unified.spec.effects
             request = RowMerge(
                 unified.evolution,
@@ -270,6 +276,7 @@ class _Run:
                 use_merge=self.use_merge,
             )
             done = self.target.merge_rows(state, staging, request)
+        pass_checkpoint("merge committed")
         if done.null_keys:
             _refuse_nulls(unified, done.null_keys)
         counts = done.counts
@@ -295,6 +302,7 @@ class _Run:
         try:
             with Ledger.open(self.ledger_place) as ledger:
                 ledger.record_schema_changes(self.target.address, schema_changes(evolution), version=version)
+            pass_checkpoint("history written")
         except (StateError, OSError) as error:
             # The rows are committed: a merge that raised here would be run again.
             log.warning("%s: its new columns are missing from the history: %s", self.target.address, error)

@@ -16,6 +16,7 @@ from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import plan_evolution
 from lakebed.schema.types import Column, Integer, Schema, Text
 from lakebed.targets.base import Change
+from lakebed.targets.duckdb.file import DuckDBFile
 from lakebed.targets.duckdb.schema import MOST_COMMENTS
 from lakebed.targets.duckdb.target import DuckDBTarget
 from lakebed.testing.target import BASE, OCTOBER, Loader, contents, rows
@@ -204,3 +205,12 @@ def test_the_statements_of_a_commit_do_not_grow_with_thousands_of_columns(tmp_pa
     few, many = statements(250), statements(5_008)
     assert 250 < few < 300
     assert many < 50 < MOST_COMMENTS
+
+
+def test_a_full_disk_is_not_another_writer(tmp_path: Path) -> None:
+    said = 'Failed to commit: Could not write file "costs.duckdb": No space left on device'
+    with pytest.raises(TargetError, match="No space left") as caught, DuckDBFile(tmp_path / "costs.duckdb").writing():
+        raise duckdb.TransactionException(said)
+    assert not isinstance(caught.value, ConcurrentModification)
+    with pytest.raises(ConcurrentModification), DuckDBFile(tmp_path / "costs.duckdb").writing():
+        raise duckdb.TransactionException("Conflict on tuple deletion!")

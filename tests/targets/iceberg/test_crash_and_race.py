@@ -11,12 +11,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from tests.support import ROOT, SUPPORT
-from tests.support.iceberg_tables import NOVEMBER, OCTOBER, load, open_table, rows_of
+from tests.support.iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open_table, plan, rows_of, write
 from tests.support.s3_server import S3Server
 
+from lakebed.errors import ConcurrentModification
+from lakebed.schema.arrow import from_arrow_schema
 from lakebed.state.ledger import Ledger
 from lakebed.storage import local_path
 from lakebed.table.sweep import sweep
+from lakebed.targets.base import Change
 from lakebed.targets.iceberg.target import IcebergTarget
 
 pytestmark = pytest.mark.processes
@@ -28,23 +31,23 @@ NEW = [("n", None), ("new", "x"), ("new", "y")]
 
 
 @pytest.mark.parametrize(
-    ("stage", "expected"),
+    ("step", "expected"),
     [
-        ("after the schema", OLD),
-        ("after the delete", OLD),
-        ("after the files", OLD),
-        ("at the commit", OLD),
-        ("after the commit", NEW),
+        ("evolved", OLD),
+        ("exchanged", OLD),
+        ("snapshot written", OLD),
+        ("catalog's metadata written", OLD),
+        ("committed", NEW),
     ],
 )
-def test_killed_at_any_stage_the_table_is_old_or_new(
-    tmp_path: Path, stage: str, expected: list[tuple[str, str | None]], monkeypatch: pytest.MonkeyPatch
+def test_what_a_killed_commit_left_is_swept(
+    tmp_path: Path, step: str, expected: list[tuple[str, str | None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     target = open_table(tmp_path)
     load(target, pa.table({"id": ["old"]}), OCTOBER, partition_by=["lakebed_period"])
     load(target, pa.table({"id": ["n"]}), NOVEMBER)
-    command = [sys.executable, str(CHILD), "kill", str(tmp_path), stage]
+    command = [sys.executable, str(CHILD), "kill", str(tmp_path), step]
     child = subprocess.run(command, env={**os.environ, **PATH}, check=False)
     assert child.returncode == -signal.SIGKILL
 
@@ -63,6 +66,35 @@ def test_killed_at_any_stage_the_table_is_old_or_new(
 
     load(reopened, pa.table({"id": ["new", "new"], "tag": ["x", "y"]}), OCTOBER)
     assert [(row["id"], row["tag"]) for row in rows_of(reopened)] == NEW
+
+
+@pytest.mark.parametrize("theirs", [pa.int64(), pa.string()])
+def test_a_column_that_another_has_added_meanwhile_is_planned_again(tmp_path: Path, theirs: pa.DataType) -> None:
+    load(open_table(tmp_path), pa.table({"id": ["old"]}), OCTOBER, partition_by=["lakebed_period"])
+    ours = open_table(tmp_path)
+    state = ours.state()
+    rows = of_slice(pa.table({"id": ["o"], "Tag": pa.array([1], pa.int64())}), OCTOBER)
+    evolution = plan(ours, state, from_arrow_schema(rows.schema))
+    staging = ours.stage(state, evolution)
+    written = write(rows, staging)
+    load(open_table(tmp_path), pa.table({"id": ["n"], "tag": pa.array([2]).cast(theirs)}), NOVEMBER)
+    change = Change(evolution, (written,), ours.affected(state, OCTOBER).whole, OCTOBER)
+    with pytest.raises(ConcurrentModification, match="the column Tag"):
+        ours.commit(state, staging, change)
+
+
+def test_a_column_that_another_has_widened_meanwhile_is_planned_again(tmp_path: Path) -> None:
+    first = pa.table({"id": ["old"], "n": pa.array([1], pa.int32())})
+    load(open_table(tmp_path), first, OCTOBER, partition_by=["lakebed_period"])
+    ours = open_table(tmp_path)
+    state = ours.state()
+    wider = pa.table({"id": ["o"], "n": pa.array([1], pa.int64())})
+    evolution = plan(ours, state, from_arrow_schema(of_slice(wider, OCTOBER).schema))
+    staging = ours.stage(state, evolution)
+    written = write(of_slice(wider, OCTOBER), staging)
+    load(open_table(tmp_path), wider, NOVEMBER)
+    with pytest.raises(ConcurrentModification, match="the column n"):
+        ours.commit(state, staging, Change(evolution, (written,), ours.affected(state, OCTOBER).whole, OCTOBER))
 
 
 def run_race(workdir: Path, target: IcebergTarget, **environment: str) -> None:

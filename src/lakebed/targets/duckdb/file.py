@@ -16,6 +16,8 @@ Connection: TypeAlias = duckdb.DuckDBPyConnection
 
 # Eight processes that commit one after the other fit into it, each with a few seconds of work.
 WAIT_SECONDS = 30.0
+# A transaction that DuckDB cannot write down fails as one that another overtook does, and is no better tried again.
+_DISK_FAILED = re.compile(r"Could not \w+ file|No space left|IO Error")
 
 
 class DuckDBFile:
@@ -98,6 +100,11 @@ class DuckDBFile:
         try:
             yield
         except duckdb.TransactionException as error:
+            if _DISK_FAILED.search(str(error)):
+                raise TargetError(
+                    f"{self.path}: {first_line(error)}",
+                    remedy="Nothing was committed. See that the disk has room and can be written, and run again.",
+                ) from error
             raise ConcurrentModification(
                 f"{self.path}: another transaction changed the table: {first_line(error)}",
                 remedy="Nothing was committed. Read the table again and repeat the change.",

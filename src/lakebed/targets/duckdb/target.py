@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.model import DataFile, Slice, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
@@ -19,7 +20,6 @@ from lakebed.targets.duckdb.merge import merge_rows, null_keys, rows_of_new_tabl
 from lakebed.targets.duckdb.read import read, totals
 from lakebed.targets.duckdb.schema import evolve
 from lakebed.targets.duckdb.state import ABSENT, record_commit, table_state
-from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.staging import StagingArea
 from lakebed.targets.shared.sums import no_totals
@@ -43,7 +43,7 @@ class DuckDBTarget:
         *,
         storage: Storage | None = None,
         staging: str | None = None,
-        checkpoint: Checkpoint = no_checkpoint,
+        checkpoint: Checkpoint = pass_checkpoint,
         wait_seconds: float = WAIT_SECONDS,
     ) -> None:
         path = local_path(absolute(file))
@@ -104,8 +104,10 @@ class DuckDBTarget:
         if not state.exists and (merge.dry_run or not rows_of_new_table(merge).rows):
             self._area.remove(staging.id)
             return rows_of_new_table(merge)
+        self._checkpoint("staged")
         try:
             with self._changing(state) as (connection, now):
+                self._checkpoint("opened")
                 if now.exists and (nulls := null_keys(connection, self._table, merge.keys)):
                     raise _Unchanged(RowsMerged(rows=now.rows, null_keys=nulls))
                 evolve(connection, self._table, now.schema if now.exists else None, merge.evolution)
@@ -115,8 +117,10 @@ class DuckDBTarget:
                 if merge.dry_run or not done.counts:
                     raise _Unchanged(done)
                 done = replace(done, version=record_commit(connection, self._table, staging.id, {}).version)
+                self._checkpoint("recorded")
         except _Unchanged as unchanged:
             done = unchanged.rows
+        self._checkpoint("committed")
         self._area.remove(staging.id)
         return done
 

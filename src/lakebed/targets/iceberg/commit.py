@@ -16,12 +16,14 @@ from pyiceberg.table.snapshots import Snapshot
 from requests.exceptions import RequestException
 from sqlalchemy.exc import SQLAlchemyError
 
+from lakebed.checkpoints import pass_checkpoint
 from lakebed.errors import ConcurrentModification, TargetError
 from lakebed.model import DataFile, Staging
 from lakebed.retry import retry
+from lakebed.schema.evolve import EvolutionPlan
 from lakebed.targets.base import Change
 from lakebed.targets.iceberg.files import describe, field_ids, plain_path
-from lakebed.targets.iceberg.schema import evolve, physical_schema
+from lakebed.targets.iceberg.schema import evolve, iceberg_type, physical_schema
 from lakebed.targets.iceberg.slices import affected
 from lakebed.targets.iceberg.state import current_files, data_files, version
 
@@ -98,11 +100,15 @@ def commit(table: Table, seen: Mapping[str, DataFile], seen_version: str, stagin
 def _attempt(table: Table, staging: Staging, change: Change) -> Table:
     once = _without_retries(table)
     transaction = once.transaction()
+    pass_checkpoint("staged")
     evolved = evolve(transaction, change.evolution)
+    pass_checkpoint("evolved")
     require_same_ids(table, staging, physical_ids=field_ids(physical_schema(evolved)))
     write_snapshot(transaction, once, staging, change)
     with answering(".".join(table.name())):
-        return transaction.commit_transaction()
+        committed = transaction.commit_transaction()
+    pass_checkpoint("committed")
+    return committed
 
 
 @contextmanager
@@ -122,6 +128,7 @@ def write_snapshot(transaction: Transaction, table: Table, staging: Staging, cha
     metadata = transaction.table_metadata
     arriving = describe(change.add, folder=staging.folder, schema=staging.schema, metadata=metadata, io=table.io)
     leaving = _leaving(table, change.remove)
+    pass_checkpoint("described")
     if not (arriving or leaving or change.evolution.changes_schema):
         return
     update = transaction.update_snapshot(snapshot_properties=snapshot_properties(staging, change))
@@ -130,6 +137,8 @@ def write_snapshot(transaction: Transaction, table: Table, staging: Staging, cha
             snapshot.delete_data_file(file)
         for file in arriving:
             snapshot.append_data_file(file)
+        pass_checkpoint("exchanged")
+    pass_checkpoint("snapshot written")
 
 
 def _leaving(table: Table, remove: Sequence[DataFile]) -> list[IcebergFile]:
@@ -156,6 +165,7 @@ def require_same_ids(table: Table, staging: Staging, *, physical_ids: Mapping[st
 def require_compatible(table: Table, seen: Mapping[str, DataFile], change: Change) -> None:
     """Another committed since the plan was made: may ours follow as it is? Raises ConcurrentModification if not."""
     name = ".".join(table.name())
+    _require_schema_as_planned(table, change.evolution)
     if change.remove_slice is None and (change.add or change.remove):
         raise ConcurrentModification(f"{name} was changed since it was read")
     now = {file.uri: file for file in data_files(table)}
@@ -169,6 +179,17 @@ def require_compatible(table: Table, seen: Mapping[str, DataFile], change: Chang
             raise ConcurrentModification(
                 f"{name}: another commit brought rows of {change.remove_slice} while this one was being written"
             )
+
+
+def _require_schema_as_planned(table: Table, plan: EvolutionPlan) -> None:
+    """Raises ConcurrentModification where another commit has added or widened a column that this plan changes."""
+    now = {path.casefold(): table.schema().find_type(path) for path in table.schema().column_names}
+    planned = {".".join(add.path): None for add in plan.adds} | {
+        ".".join(step.path): iceberg_type(step.before, ".".join(step.path)) for step in plan.widenings
+    }
+    for path, expected in planned.items():
+        if str(now.get(path.casefold())) != str(expected):
+            raise ConcurrentModification(f"{'.'.join(table.name())}: another commit changed the column {path}")
 
 
 def _without_retries(table: Table) -> Table:

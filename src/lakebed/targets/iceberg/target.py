@@ -21,6 +21,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
 
+from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, TargetError
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
@@ -248,6 +249,7 @@ class IcebergTarget:
             if made is None or not landed(made.metadata, staging):
                 raise
             table = made
+        pass_checkpoint("created")
         del self._creations[staging.id]
         return table
 

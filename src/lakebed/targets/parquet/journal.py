@@ -23,13 +23,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import AlreadyExists, Changed, ConcurrentModification, NotFound, TargetError
 from lakebed.retry import retry, waiting
 from lakebed.storage import Entry, Storage, is_local, join, local_path, open_unlinked, sync_folder
 from lakebed.targets.parquet.lock import WAIT_SECONDS, exclusive, wait_until_free
 from lakebed.targets.parquet.pending import NO_OVERLAY, Overlay, damaged_file_error, lost_file_error, other_file_error
 from lakebed.targets.parquet.record import LARGEST_BYTES, CommitRecord, Delete, Put
-from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
 from lakebed.targets.shared.containment import LinkGuard, require_no_link
 from lakebed.targets.shared.staging import StagingArea
 
@@ -57,7 +57,7 @@ class Journal:
         dataset: str,
         storage: Storage,
         *,
-        checkpoint: Checkpoint = no_checkpoint,
+        checkpoint: Checkpoint = pass_checkpoint,
         wait_seconds: float = WAIT_SECONDS,
         read_only: bool = False,
     ) -> None:

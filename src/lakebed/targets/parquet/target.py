@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.dataset as pads
 
+from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import SchemaError, TargetError
 from lakebed.model import DataFile, Slice, Staging, Totals
 from lakebed.schema.arrow import from_arrow_field, to_arrow_schema
@@ -19,7 +20,6 @@ from lakebed.targets.parquet.lock import WAIT_SECONDS
 from lakebed.targets.parquet.read import open_dataset, totals
 from lakebed.targets.parquet.slices import affected
 from lakebed.targets.parquet.state import DatasetFiles, version
-from lakebed.targets.shared.checkpoints import Checkpoint, no_checkpoint
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 
 # Parquet counts milliseconds and finer, and a column of no type would be one that Spark cannot read.
@@ -39,7 +39,7 @@ class ParquetTarget:
         folder: str,
         storage: Storage | None = None,
         *,
-        checkpoint: Checkpoint = no_checkpoint,
+        checkpoint: Checkpoint = pass_checkpoint,
         wait_seconds: float = WAIT_SECONDS,
         read_only: bool = False,
     ) -> None:

@@ -1,19 +1,22 @@
-"""A run killed anywhere leaves the old month or the new one, and the next run finishes; two runs load nothing twice."""
+"""Two that do the same at once: of commits one wins, and of runs none loads what another is loading."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import duckdb
 import pytest
-from tests.support import SUPPORT
+from tests.support import ROOT, SUPPORT, racing
 
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.samples import SampleSpec, make_sample
+from lakebed.testing.target import OCTOBER, Loader, contents, rows
 
 pytestmark = pytest.mark.processes
 
-PROGRAM = str(SUPPORT / "dying_run.py")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 SPEC = SampleSpec(months=2, rows=24, columns=63, files=2)
 
 
@@ -22,44 +25,49 @@ def deliver(folder: Path, *, restate: bool) -> None:
     make_sample(folder, months=spec.months, rows=spec.rows, columns=spec.columns, spec=spec)
 
 
-@pytest.mark.parametrize("kind", ["duckdb", "parquet", pytest.param("iceberg", marks=pytest.mark.full)])
-def test_killed_at_every_step_the_month_is_the_old_or_the_new_and_the_next_run_finishes(
-    tmp_path: Path, kind: str
-) -> None:
-    deliver(tmp_path / "before", restate=False)
-    deliver(tmp_path / "after", restate=True)
-    ran = subprocess.run(
-        [sys.executable, PROGRAM, "die", kind, str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    seen = [json.loads(line) for line in ran.stdout.splitlines()]
-    old, new = (answer["months"] for answer in seen[:2])
-    assert old["2026-09"] != new["2026-09"]
-    assert old["2026-10"] == new["2026-10"]
-    killed = {answer["point"]: answer for answer in seen if answer["moment"] == "killed"}
-    # Whoever dies before the commit has changed nothing; once the commit is done, the new month stands.
-    assert {point for point, answer in killed.items() if answer["months"] == old} >= {"staging", "copied", "converted"}
-    assert {point for point, answer in killed.items() if answer["months"] == new} >= {"finishing", "finished"}
-    assert all(answer["months"] in (old, new) for answer in killed.values())
-    # The ledger says how far each got.
-    assert "staging" in killed["copied"]["states"]
-    assert "staged" in killed["loading"]["states"]
-    assert "loading" in killed["committing"]["states"]
-    assert killed["committing"]["orphans"]
-    for answer in seen:
-        if answer["moment"] == "again":
-            assert answer["months"] == new, answer["point"]
-            assert answer["states"] == ["loaded", "superseded"], answer["point"]
-            assert answer["loads"] == seen[1]["loads"], answer["point"]
-            assert (answer["orphans"], answer["leftovers"]) == ([], []), answer["point"]
+@pytest.mark.parametrize("name", ["folder", "file.duckdb"])
+def test_of_two_that_commit_at_once_one_wins(tmp_path: Path, name: str) -> None:
+    place = str(tmp_path / name)
+    Loader(racing.table(place), StorageSettings(), ()).load(rows(OCTOBER, range(20)))
+    racers = [
+        subprocess.Popen(
+            [sys.executable, str(SUPPORT / "racing.py"), place, str(number)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in (501, 502, 503)
+    ]
+    for racer in racers:
+        assert racer.stdout is not None
+        assert racer.stdout.readline() == "ready\n"
+    results = []
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    for racer in racers:
+        results.append(racer.communicate()[0].strip())
+    assert sorted(results) == ["lost ConcurrentModification", "lost ConcurrentModification", "won"]
+    winner = (501, 502, 503)[results.index("won")]
+    assert [row["id"] for row in contents(racing.table(place))] == [winner]
 
 
 class Runner:
     """A run in a process of its own that starts when it is told to, and is gone after the block."""
 
     def __init__(self, mode: str, folder: Path) -> None:
-        command = [sys.executable, PROGRAM, mode, f"duckdb:{folder / 'costs'}#bill", str(folder / "bills")]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [
+            sys.executable,
+            "-m",
+            "tests.support.racing_run",
+            mode,
+            f"duckdb:{folder / 'costs'}#bill",
+            str(folder / "bills"),
+        ]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+        )
         assert self.hear() == "ready"
 
     def __enter__(self) -> "Runner":

@@ -1,0 +1,108 @@
+"""What is interrupted: each command with the state before it, and what is compared after it. A new one is a new row."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+from tests.faults.places import PLACES, Place
+
+import lakebed
+from lakebed.errors import LakebedError
+from lakebed.pipeline.progress import Observer
+from lakebed.samples import SampleSpec, make_sample
+from lakebed.table.history import history
+from lakebed.workspace import Workspace
+
+SPEC = SampleSpec(months=2, rows=24, columns=63)
+BILL = ("lakebed_period", "lakebed_delivery", "identity_line_item_id", "line_item_unblended_cost")
+OLD = pa.table({"id": list(range(60)), "v": ["old"] * 60, "part": [str(number % 3) for number in range(60)]})
+# Every fifth row changes, ten are new, and a column comes along, so that the history of the schema is written too.
+IDS = [*range(0, 60, 5), *range(60, 70)]
+CHANGES = pa.table({"id": IDS, "v": ["new"] * 22, "part": [str(number % 3) for number in IDS], "tag": ["x"] * 22})
+Memory = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Command:
+    """`prepare` makes the old state, `act` is interrupted and then run again, `remember` is what else must be there."""
+
+    name: str
+    columns: tuple[str, ...]
+    prepare: Callable[[Place, Path], object]
+    act: Callable[[Place, Path, Observer], object]
+    remember: Callable[[Place], Memory]
+    targets: tuple[str, ...] = tuple(PLACES)
+    rooms: tuple[str, ...] = ()  # where it is interrupted, if not everywhere
+    spark: bool = False
+
+
+def deliver(folder: Path) -> None:
+    """Two days of a bill: the earlier month is delivered again with other sums on the second."""
+    # One file fewer than before, so that one of the table's goes.
+    for day, restate, files in (("before", False, 3), ("after", True, 2)):
+        make_sample(folder / day, spec=replace(SPEC, restate=restate, files=files))
+
+
+def load(
+    place: Place, source: Path, observer: Observer | None = None, *, day: str = "after", period: str | None = None
+) -> None:
+    report = lakebed.run(str(source / day), place.address, period=period, workdir=place.workdir, observer=observer)
+    if errors := [one.error for one in report.deliveries if one.error]:
+        raise LakebedError("\n".join(errors))
+
+
+def load_nothing(place: Place, source: Path) -> None:
+    """The table is not there yet."""
+
+
+def load_one_month(place: Place, source: Path, observer: Observer) -> None:
+    load(place, source, observer, period="2026-10")
+
+
+def loads_of(place: Place) -> Memory:
+    """What the ledger says, and what lies about."""
+    workspace = Workspace.open({"workdir": str(place.workdir)})
+    with workspace.ledger() as ledger:
+        return {
+            "states": sorted({one.state for one in ledger.deliveries()}),
+            "loads": sorted(f"{one.slice.period} {one.delivery} {one.state} {one.rows}" for one in ledger.loads()),
+            "columns": sorted(one.original for one in ledger.identities(workspace.target(place.address).address)),
+            "orphans": [orphan.folder for orphan in ledger.orphans()],
+            "leftovers": place.leftovers(),
+        }
+
+
+def merge_old(place: Place, source: Path) -> None:
+    lakebed.merge(OLD, place.address, keys="id", engine="arrow", partition_by=place.partition_by, workdir=place.workdir)
+
+
+def merge_with(engine: str) -> Callable[[Place, Path, Observer], object]:
+    def merge(place: Place, source: Path, observer: Observer) -> None:
+        lakebed.merge(CHANGES, place.address, keys="id", engine=engine, workdir=place.workdir)  # type: ignore[arg-type]
+
+    return merge
+
+
+def columns_of(place: Place) -> Memory:
+    """The columns of the table, of which none is twice."""
+    opened = Workspace.open({"workdir": str(place.workdir)}).target(place.address)
+    history(place.address, workdir=place.workdir)
+    return {"columns": opened.state().schema.names, "rows": opened.state().rows}
+
+
+def load_before(place: Place, source: Path) -> None:
+    load(place, source, day="before")
+
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command("first load", BILL, load_nothing, load_one_month, loads_of, rooms=("targets", "libraries")),
+        Command("load", BILL, load_before, load, loads_of),
+        Command("merge", ("id", "v"), merge_old, merge_with("arrow"), columns_of),
+        Command("merge on DuckDB", ("id", "v"), merge_old, merge_with("duckdb"), columns_of, ("Parquet",)),
+        Command("load on Spark", BILL, load_before, load, loads_of, ("Parquet", "Iceberg on SQLite"), spark=True),
+        Command("merge on Spark", ("id", "v"), merge_old, merge_with("spark"), columns_of, ("DuckDB",), spark=True),
+    )
+}
