@@ -151,6 +151,12 @@ class _Run:
             raise ConcurrentModification(
                 f"{self.target.address} was changed while its files were read: {error.message}"
             ) from error
+        except OSError as error:
+            raise refusals.engine_failed(
+                self.spec,
+                f"{self.target.address} could not be written: {error}",
+                remedy="See that the disk has room and can be written, and run the merge again.",
+            ) from error
 
     def _merge(self, state: TableState) -> MergeResult:
         unified = self._unified(state)
