@@ -23,8 +23,10 @@ from lakebed.pipeline.progress import Observer
 from lakebed.state.claims import Claim
 from lakebed.state.ledger import Ledger
 
+# Of several sources, each begins before anything is done for it.
+_NO_STEPS = ("warned", "source_begins")
 OBSERVED = tuple(
-    name for name, _ in inspect.getmembers(Observer, inspect.isfunction) if name != "warned" and name[0] != "_"
+    name for name, _ in inspect.getmembers(Observer, inspect.isfunction) if name not in _NO_STEPS and name[0] != "_"
 )
 # Steps of the commands themselves; what is not here is a step of a target's commit.
 CHECKPOINTS = {"reconciled": "pipeline"} | dict.fromkeys(
