@@ -1,5 +1,6 @@
 """Fixtures that tests of several folders share."""
 
+import logging
 import os
 import random
 import subprocess
@@ -91,3 +92,13 @@ def pyarrow_only(tmp_path: Path) -> Path:
         if installed.exists():
             (packages / name).symlink_to(installed)
     return folder / "bin" / "python"
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """A command that a test runs in this process sets logging up; the next test begins as the library leaves it."""
+    logger = logging.getLogger("lakebed")
+    level, handlers = logger.level, logger.handlers[:]
+    yield
+    logger.setLevel(level)
+    logger.handlers = handlers

@@ -165,7 +165,6 @@ def require_same_ids(table: Table, staging: Staging, *, physical_ids: Mapping[st
 def require_compatible(table: Table, seen: Mapping[str, DataFile], change: Change) -> None:
     """Another committed since the plan was made: may ours follow as it is? Raises ConcurrentModification if not."""
     name = ".".join(table.name())
-    _require_schema_as_planned(table, change.evolution)
     if change.remove_slice is None and (change.add or change.remove):
         raise ConcurrentModification(f"{name} was changed since it was read")
     now = {file.uri: file for file in data_files(table)}
@@ -179,6 +178,7 @@ def require_compatible(table: Table, seen: Mapping[str, DataFile], change: Chang
             raise ConcurrentModification(
                 f"{name}: another commit brought rows of {change.remove_slice} while this one was being written"
             )
+    _require_schema_as_planned(table, change.evolution)
 
 
 def _require_schema_as_planned(table: Table, plan: EvolutionPlan) -> None:
