@@ -176,6 +176,9 @@ def _start(binary: str, folder: Path, given: Sequence[int]) -> tuple[S3Server, "
         "master.telemetry": "false",
         "master.port": next(ports),
         "master.port.grpc": next(ports),
+        # Each bucket takes seven volumes, empty ones too. By default there are as many as the free disk could hold full
+        # ones, and a machine with little of it would run out of them in the middle of a run.
+        "volume.max": 100_000,
         "volume.port": next(ports),
         "volume.port.grpc": next(ports),
         "filer.port": next(ports),
