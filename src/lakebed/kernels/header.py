@@ -30,7 +30,7 @@ def refuse_other_separators(header: Sequence[str], *, file: str) -> None:
                 f"the header is one column that holds {count} {word}{'s' if count > 1 else ''}: "
                 f"is the file separated by {word}s?",
                 file=file,
-                remedy="Write the file anew, separated by commas.",
+                remedy="Write the file again, separated by commas.",
             )
 
 

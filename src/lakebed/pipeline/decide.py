@@ -115,7 +115,7 @@ def _is_older(delivery: Delivery, current: CurrentDelivery) -> bool:
 
 
 def doubt_after_other_writers(target: Target, state: TableState, ledger: Ledger) -> None:
-    """Has the ledger doubt what it remembers of a table that somebody else has changed since we left it."""
+    """Has the ledger doubt what it remembers of a table that another writer has changed since we left it."""
     left = ledger.version_left(target.address)
     if state.exists and left is not None and left != state.version:
         ledger.doubt_loads(target.address, state.version)

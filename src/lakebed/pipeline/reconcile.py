@@ -207,7 +207,7 @@ def _recheck_load(target: Target, load: LoadRecord, ledger: Ledger) -> Reconcili
     state = target.state()
     sums = ledger.sums(load.table, load.slice, load.delivery)
     known = Identities.from_schema(state.schema)
-    # A column that somebody renamed still carries its original.
+    # A column that another writer renamed still carries its original.
     lost = [
         one.name
         for one in ledger.identities(load.table)

@@ -1,4 +1,4 @@
-"""The shrink guard: a closed month that loses much of its rows or of its cost is refused until somebody says yes."""
+"""The shrink guard: a closed month that loses much of its rows or of its cost is refused until the user says yes."""
 
 from dataclasses import dataclass
 from datetime import datetime
