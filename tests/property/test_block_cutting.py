@@ -9,9 +9,10 @@ import pytest
 from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
-from lakebed.errors import SourceError
+from lakebed.errors import HeaderError, SourceError
 from lakebed.kernels import blocks
 from lakebed.kernels.blocks import Block, BlockReader, CsvRecord, Misaligned, records
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 
 # What decides where a record ends, in any order: quotes that open, close, are doubled, or are letters.
 PIECES = ["a", "b", ",", '"', '""', "\n", "\r\n", '",', ',"', '"\n', "\n\n", "é", '5" ', '"x\ny"', '"x ""y"" \r\n z"']
@@ -42,9 +43,16 @@ def csv_records(text: str) -> list[CsvRecord]:
     return found
 
 
-def cut(text: str, *, exact: bool, block_bytes: int) -> tuple[list[str] | None, list[Block]]:
+def cut(
+    text: str, *, exact: bool, block_bytes: int, limits: Limits = DEFAULT_LIMITS
+) -> tuple[list[str] | None, list[Block]]:
+    """The header and the blocks; a file that holds nothing but line ends, which is refused, has none."""
     with patch.object(blocks, "BLOCK_BYTES", block_bytes):
-        reader = BlockReader(io.BytesIO(text.encode()), key="f.csv", exact=exact)
+        if not text.strip("\r\n"):
+            with pytest.raises(HeaderError, match="the file is empty"):
+                BlockReader(io.BytesIO(text.encode()), key="f.csv", exact=exact, limits=limits)
+            return None, []
+        reader = BlockReader(io.BytesIO(text.encode()), key="f.csv", exact=exact, limits=limits)
         return reader.header, list(reader)
 
 
@@ -133,12 +141,21 @@ def test_lines_before_the_header_count() -> None:
     assert block == Block(b"1,2\n", 4)
 
 
-@pytest.mark.parametrize("text", ['a,b\n1,"' + "x" * 99, "a,b\n" + "x" * 99, "a" * 99, '"' + "a\n" * 50])
+SMALL = Limits(header_bytes=50, line_bytes=50)
+
+
+@pytest.mark.parametrize("text", ['a,b\n1,"' + "x" * 99, "a,b\n" + "x" * 99])
 def test_a_record_without_an_end_is_refused_before_it_fills_the_memory(text: str) -> None:
-    with patch.object(blocks, "LONGEST_RECORD_BYTES", 50):
-        with pytest.raises(SourceError, match=r"f\.csv, line [12]: no record ends within"):
-            cut(text + "\n", exact=True, block_bytes=10)
-        with pytest.raises(Misaligned):
-            cut(text + "\n", exact=False, block_bytes=10)
-        short = "a,b\n" + "1,2\n" * 50
-        require_same_records(short, *cut(short, exact=True, block_bytes=10))
+    with pytest.raises(SourceError, match=r"f\.csv, line 2: no record ends within"):
+        cut(text + "\n", exact=True, block_bytes=10, limits=SMALL)
+    with pytest.raises(Misaligned):
+        cut(text + "\n", exact=False, block_bytes=10, limits=SMALL)
+    short = "a,b\n" + "1,2\n" * 50
+    require_same_records(short, *cut(short, exact=True, block_bytes=10, limits=SMALL))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("text", ["a" * 99, '"' + "a\n" * 50])
+def test_a_header_without_an_end_is_refused(text: str, exact: bool) -> None:
+    with pytest.raises(HeaderError, match="the header does not end"):
+        cut(text + "\n", exact=exact, block_bytes=10, limits=SMALL)
