@@ -54,7 +54,7 @@ def test_a_gzip_file_of_nothing_has_no_header(tmp_path: Path, content: bytes) ->
     ids=["nothing", "a folder", "a folder and a shadow"],
 )
 def test_an_archive_without_a_file_is_refused(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(SourceError, match="report-1: not readable as zip: there is no file in the archive"):
+    with pytest.raises(SourceError, match="report-1: there is no file in the archive"):
         read_header(packed(tmp_path, content, "zip"), Storage())
 
 
@@ -66,7 +66,7 @@ def test_the_first_file_of_an_archive_counts_and_ends_where_it_ends(tmp_path: Pa
 
 def test_another_way_of_packing_is_named(tmp_path: Path) -> None:
     content = archive(("a.csv", b"a,b\n1,2\n"), method=zipfile.ZIP_BZIP2)
-    with pytest.raises(SourceError, match="ZIP method 12 is not supported"):
+    with pytest.raises(SourceError, match="packed by ZIP method 12, which is unknown"):
         read_header(packed(tmp_path, content, "zip"), Storage())
 
 
