@@ -43,7 +43,7 @@ class LoadOptions(PlanOptions):
     remote: options.Remote
 
 
-class Consent(TypedDict):
+class ConsentOptions(TypedDict):
     """What is done only where the user says so."""
 
     reload: options.Reload

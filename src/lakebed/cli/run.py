@@ -14,7 +14,7 @@ import lakebed
 from lakebed.cli import options
 from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, say, show, show_state
 from lakebed.cli.metrics import write_metrics
-from lakebed.cli.option_groups import Consent, Filters, LoadOptions
+from lakebed.cli.option_groups import ConsentOptions, Filters, LoadOptions
 from lakebed.cli.progress import ProgressBars
 from lakebed.config import load_settings
 from lakebed.errors import ConfigError
@@ -31,7 +31,7 @@ def run(
     *,
     filters: Filters,
     how: LoadOptions,
-    consent: Consent,
+    consent: ConsentOptions,
     metrics_file: options.MetricsFile = None,
     workdir: Workdir = None,
     as_json: Json = False,
