@@ -378,6 +378,15 @@ def _partitions(
         start += count
 
 
+def split_by_partition(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
+    """The rows of each partition, with its values as text."""
+    if not partition_by:
+        yield {}, rows
+        return
+    for partition, mine in _partitions(rows, counting(rows.num_rows), partition_by):
+        yield partition, rows if len(mine) == rows.num_rows else rows.take(mine)
+
+
 def as_text(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """A partition value as it stands in a path."""
     return values if values.type == pa.string() else values.cast(pa.string())

@@ -1,7 +1,6 @@
 """Existing data files in, new ones in the table's present schema out, without the rows of one slice."""
 
 from collections.abc import Mapping
-from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +9,7 @@ import pyarrow.parquet as pq
 from lakebed.errors import SchemaIncompatible
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.parquet import ParquetOutput
+from lakebed.kernels.slices import in_slice
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import holds
 from lakebed.model import DataFile, Staging, WrittenFile
@@ -18,7 +18,7 @@ _BATCH_ROWS = 1 << 15
 
 
 def rewrite(
-    staging: Staging, storage: StorageSettings, file: DataFile, name: str, without: Mapping[str, str] | None
+    staging: Staging, storage: StorageSettings, file: DataFile, name: str, without: Mapping[str, object] | None
 ) -> tuple[WrittenFile, ...]:
     """The rows of the file, cast and padded to the schema, but for those that agree with all of `without`."""
     opened, path = filesystem(file.uri, storage)
@@ -34,16 +34,8 @@ def rewrite(
         raise
 
 
-def _kept(rows: pa.Table, partition: Mapping[str, str | None], without: Mapping[str, str] | None) -> pa.Table:
-    if without is None:
-        return rows
-    inside = [
-        pc.fill_null(pc.equal(rows.column(name), value), False)
-        if name in rows.column_names
-        else pa.repeat(partition.get(name) == value, rows.num_rows)
-        for name, value in without.items()
-    ]
-    return rows.filter(pc.invert(reduce(pc.and_, inside)))
+def _kept(rows: pa.Table, partition: Mapping[str, str | None], without: Mapping[str, object] | None) -> pa.Table:
+    return rows if without is None else rows.filter(pc.invert(in_slice(rows, without, partition)))
 
 
 def _widened(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:

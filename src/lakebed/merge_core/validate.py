@@ -64,7 +64,7 @@ def unify(
                 schema.require_unambiguous(side=side)
         except AmbiguousColumnCase as error:
             raise refusals.ambiguous_case(spec, side=side, names=error.names) from error
-    incoming = _with_text_paths(current, incoming, paths)
+    incoming = with_text_paths(current, incoming, paths)
     for key in spec.keys:
         if key not in incoming:
             raise refusals.key_missing(spec, side="source", column=key, present=incoming.names)
@@ -149,7 +149,8 @@ def _require_comparable(spec: MergeSpec, key: str, current: Schema | None, incom
         raise refusals.key_types(spec, column=present.name, target=str(present.type), source=str(arriving.type))
 
 
-def _with_text_paths(current: Schema | None, incoming: Schema, paths: Sequence[str]) -> Schema:
+def with_text_paths(current: Schema | None, incoming: Schema, paths: Sequence[str]) -> Schema:
+    """The incoming columns; those that lie in paths, which have no types of their own, as text where they can be."""
     text = {
         fold(name) for name in paths if current is None or (name in current and isinstance(current[name].type, Text))
     }

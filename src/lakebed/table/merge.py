@@ -18,7 +18,6 @@ from lakebed.errors import (
     InvalidMergeArgument,
     LakebedError,
     SchemaError,
-    StateError,
     UnsupportedType,
 )
 from lakebed.merge_core import refusals
@@ -32,8 +31,8 @@ from lakebed.retry import retry
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
-from lakebed.state.records import schema_changes
 from lakebed.storage import Storage
+from lakebed.table.schema_history import record_schema_change
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.shared.footers import with_bounds
@@ -299,19 +298,7 @@ class _Run:
         )
 
     def _remember(self, evolution: EvolutionPlan, version: str) -> None:
-        """Writes what the commit did to the schema into the ledger, which is made for it where there is none."""
-        if self.ledger_place is None or not evolution.changes_schema:
-            return
-        # SQLAlchemy is imported when there is something to record: most merges have nothing.
-        from lakebed.state.ledger import Ledger
-
-        try:
-            with Ledger.open(self.ledger_place) as ledger:
-                ledger.record_schema_changes(self.target.address, schema_changes(evolution), version=version)
-            pass_checkpoint("history written")
-        except (StateError, OSError) as error:
-            # The rows are committed: a merge that raised here would be run again.
-            log.warning("%s: its new columns are missing from the history: %s", self.target.address, error)
+        record_schema_change(self.ledger_place, self.target.address, evolution, version)
 
     @contextmanager
     def _staging(self, state: TableState, plan: MergePlan | Unified, partition_by: Sequence[str]) -> Iterator[Staging]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from lakebed.model import DataFile, MergeCounts, Slice, Staging, Totals, WrittenFile
+from lakebed.model import AnySlice, DataFile, MergeCounts, Staging, Totals, WrittenFile
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema
 
@@ -30,9 +30,20 @@ class Capabilities:
     version_tells_all: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Txn:
+    """A write that its writer has numbered: a table takes each version of an app once, whoever repeats it."""
+
+    app: str
+    version: int
+
+
 @dataclass(frozen=True)
 class TableState:
-    """A table as it was read: what plans are made from, and what a commit is checked against."""
+    """A table as it was read: what plans are made from, and what a commit is checked against.
+
+    `txns` are the apps whose numbered writes it holds, each with the last version.
+    """
 
     exists: bool
     schema: Schema
@@ -40,6 +51,7 @@ class TableState:
     version: str
     partition_by: tuple[str, ...] = ()
     files: tuple[DataFile, ...] = ()
+    txns: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +69,9 @@ class Change:
     evolution: EvolutionPlan
     add: tuple[WrittenFile, ...] = ()
     remove: tuple[DataFile, ...] = ()
-    remove_slice: Slice | None = None  # for targets that are not made of files
+    remove_slice: AnySlice | None = None  # for targets that are not made of files
     properties: Mapping[str, str] = field(default_factory=dict)
+    txn: Txn | None = None  # written into the table by the same commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +99,7 @@ class Target(Protocol):
         """The table now. A writer finishes what a crashed commit left first; read only, it is read as if finished."""
         ...
 
-    def affected(self, state: TableState, slice_: Slice) -> Affected:
+    def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         """The files that hold rows of this slice. Bounds may clear a file, never convict one."""
         ...
 
@@ -113,7 +126,7 @@ class Target(Protocol):
         """Whether this is a folder that `stage` of this table may have opened: nothing else is swept in its name."""
         ...
 
-    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         """Rows and exact sums of the committed table, for reconciliation."""
         ...
 

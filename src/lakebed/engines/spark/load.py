@@ -16,7 +16,7 @@ from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
-from lakebed.model import Converted, DataFile, Slice, SourceFile, Staging, WrittenFile
+from lakebed.model import AnySlice, Converted, DataFile, SourceFile, Staging, WrittenFile
 
 _POLL_SECONDS = 0.5
 _File = TypeVar("_File", SourceFile, DataFile)
@@ -47,7 +47,7 @@ class SparkEngine:
         return combine(parts)
 
     def rewrite(
-        self, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+        self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
     ) -> tuple[WrittenFile, ...]:
         """The rows of these files in the staging's schema, leaving out the rows of a slice."""
         order = largest_first(files)

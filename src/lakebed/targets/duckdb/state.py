@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from lakebed.schema.duckdb import quote_identifier
 from lakebed.schema.types import Schema
-from lakebed.targets.base import TableState
+from lakebed.targets.base import TableState, Txn
 from lakebed.targets.duckdb.file import Connection, first_row
 from lakebed.targets.duckdb.schema import read_schema
 
 # What Lakebed keeps about its commits lies in a schema of its own, beside the user's tables.
 COMMITS = "lakebed.commits"
+TXNS = "lakebed.txns"
 ABSENT = TableState(False, Schema(), 0, "absent")
 
 
@@ -25,12 +26,30 @@ def table_state(connection: Connection, table: str) -> TableState:
     count = int(counted[0]) if counted else 0
     facts = hashlib.sha256(repr(schema).encode()).hexdigest()[:16]
     # Our own commits have ids; a stranger's change shows in the schema or, nearly always, in the number of rows.
-    return TableState(True, schema, count, f"{_last_commit(connection, table)}:{count}:{facts}")
+    version = f"{_last_commit(connection, table)}:{count}:{facts}"
+    return TableState(True, schema, count, version, txns=_txns(connection, table))
 
 
-def record_commit(connection: Connection, table: str, id_: str, properties: Mapping[str, str]) -> TableState:
-    """Writes a commit down inside its transaction and returns the table after it."""
+def record_commit(
+    connection: Connection,
+    table: str,
+    id_: str,
+    properties: Mapping[str, str],
+    *,
+    txn: Txn | None = None,
+    created: bool = False,
+) -> TableState:
+    """Writes a commit down inside its transaction and returns the table after it.
+
+    A table that the commit `created` knows nothing of the versions that an earlier one of its name held.
+    """
     connection.execute("CREATE SCHEMA IF NOT EXISTS lakebed")
+    if created and _exists(connection, TXNS):
+        connection.execute(f"DELETE FROM {TXNS} WHERE lower(table_name) = lower(?)", [table])
+    if txn is not None:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {TXNS} (table_name VARCHAR, app VARCHAR, version BIGINT)")
+        connection.execute(f"DELETE FROM {TXNS} WHERE lower(table_name) = lower(?) AND app = ?", [table, txn.app])
+        connection.execute(f"INSERT INTO {TXNS} VALUES (?, ?, ?)", [table, txn.app, txn.version])
     connection.execute(
         f"CREATE TABLE IF NOT EXISTS {COMMITS} (number BIGINT, table_name VARCHAR, id VARCHAR,"
         " committed_at TIMESTAMP, rows BIGINT, properties VARCHAR)"
@@ -45,12 +64,7 @@ def record_commit(connection: Connection, table: str, id_: str, properties: Mapp
 
 
 def _last_commit(connection: Connection, table: str) -> str:
-    known = first_row(
-        connection,
-        "SELECT 1 FROM information_schema.tables WHERE table_catalog = current_database()"
-        " AND table_schema = 'lakebed' AND table_name = 'commits'",
-    )
-    if known is None:
+    if not _exists(connection, COMMITS):
         return ""
     last = first_row(
         connection,
@@ -58,3 +72,20 @@ def _last_commit(connection: Connection, table: str) -> str:
         [table],
     )
     return str(last[0]) if last else ""
+
+
+def _txns(connection: Connection, table: str) -> dict[str, int]:
+    if not _exists(connection, TXNS):
+        return {}
+    found = connection.execute(f"SELECT app, version FROM {TXNS} WHERE lower(table_name) = lower(?)", [table])
+    return {str(app): int(version) for app, version in found.fetchall()}
+
+
+def _exists(connection: Connection, table: str) -> bool:
+    known = first_row(
+        connection,
+        "SELECT 1 FROM information_schema.tables WHERE table_catalog = current_database()"
+        " AND table_schema = ? AND table_name = ?",
+        table.split("."),
+    )
+    return known is not None

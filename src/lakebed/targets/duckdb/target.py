@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
-from lakebed.model import DataFile, Slice, Staging, Totals
+from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
 from lakebed.schema.evolve import EvolutionPlan
@@ -70,7 +70,7 @@ class DuckDBTarget:
         with self._file.reading() as connection:
             return table_state(connection, self._table)
 
-    def affected(self, state: TableState, slice_: Slice) -> Affected:
+    def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         return Affected()
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
@@ -93,7 +93,9 @@ class DuckDBTarget:
             self._checkpoint("deleted")
             insert_staged(connection, self._table, staging, change.add, self._storage)
             self._checkpoint("inserted")
-            after = record_commit(connection, self._table, staging.id, change.properties)
+            after = record_commit(
+                connection, self._table, staging.id, change.properties, txn=change.txn, created=not now.exists
+            )
             self._checkpoint("recorded")
         self._checkpoint("committed")
         self._area.remove(staging.id)
@@ -116,7 +118,8 @@ class DuckDBTarget:
                 self._checkpoint("merged")
                 if merge.dry_run or not done.counts:
                     raise _Unchanged(done)
-                done = replace(done, version=record_commit(connection, self._table, staging.id, {}).version)
+                after = record_commit(connection, self._table, staging.id, {}, created=not now.exists)
+                done = replace(done, version=after.version)
                 self._checkpoint("recorded")
         except _Unchanged as unchanged:
             done = unchanged.rows
@@ -130,7 +133,7 @@ class DuckDBTarget:
     def owns_staging(self, folder: str) -> bool:
         return self._area.owns(folder)
 
-    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         if not self._file.exists:
             return no_totals(columns)
         with self._file.reading() as connection:

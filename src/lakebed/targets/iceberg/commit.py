@@ -26,6 +26,7 @@ from lakebed.targets.iceberg.files import describe, field_ids, plain_path
 from lakebed.targets.iceberg.schema import evolve, iceberg_type, physical_schema
 from lakebed.targets.iceberg.slices import affected
 from lakebed.targets.iceberg.state import current_files, data_files, version
+from lakebed.targets.iceberg.txns import snapshot_facts, table_facts
 
 # Snapshot properties.
 PREFIX = "lakebed."
@@ -52,7 +53,7 @@ def snapshot_properties(staging: Staging, change: Change) -> dict[str, str]:
         named[ADDED_COLUMNS] = json.dumps(plan.added_columns)
     if widened := [".".join(step.path) for step in plan.widenings]:
         named[WIDENED_COLUMNS] = json.dumps(widened)
-    return named
+    return named if change.txn is None else named | snapshot_facts(change.txn)
 
 
 def landed(metadata: TableMetadata, staging: Staging) -> Snapshot | None:
@@ -129,8 +130,10 @@ def write_snapshot(transaction: Transaction, table: Table, staging: Staging, cha
     arriving = describe(change.add, folder=staging.folder, schema=staging.schema, metadata=metadata, io=table.io)
     leaving = _leaving(table, change.remove)
     pass_checkpoint("described")
-    if not (arriving or leaving or change.evolution.changes_schema):
+    if not (arriving or leaving or change.evolution.changes_schema or change.txn):
         return
+    if change.txn is not None:
+        transaction.set_properties(table_facts(change.txn))
     update = transaction.update_snapshot(snapshot_properties=snapshot_properties(staging, change))
     with update.overwrite() if leaving else update.merge_append() as snapshot:
         for file in leaving:

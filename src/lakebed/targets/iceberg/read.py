@@ -1,17 +1,18 @@
 """An Iceberg table for a reader in this process, and the exact sums that a load is checked against."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, IsNull
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import FileFormat
 from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.table import Table
 
 from lakebed.errors import TargetError
-from lakebed.model import ScanFile, Slice, Totals
+from lakebed.kernels.slices import in_slice
+from lakebed.model import AnySlice, ScanFile, Totals
 from lakebed.targets.iceberg.schema import physical_schema, table_schema
 from lakebed.targets.iceberg.settle import names_are_stable
 from lakebed.targets.iceberg.state import current_files, data_files, partition_columns
@@ -69,16 +70,24 @@ def scan_plan(table: Table) -> ScanPlan:
     )
 
 
-def totals(table: Table, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+def totals(table: Table, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
     """Rows and exact sums of the committed table, deletes of other writers applied."""
     wanted = (*columns, *([currency] if currency else ()))
     return exact_totals(_batches(table, slice_, wanted), columns, currency=currency)
 
 
-def _batches(table: Table, slice_: Slice | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(table: Table, slice_: AnySlice | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     condition: BooleanExpression = AlwaysTrue()
-    for name, value in (slice_.values if slice_ else {}).items():
-        condition = And(condition, EqualTo(name, value))  # type: ignore[call-arg, arg-type]
+    values: Mapping[str, object] = slice_.values if slice_ else {}
+    # PyIceberg takes a dot in a filter for the field of a struct.
+    dotted = {name: value for name, value in values.items() if "." in name}
+    for name, value in values.items():
+        if name in dotted:
+            continue
+        same = IsNull(name) if value is None else EqualTo(name, value)  # type: ignore[call-arg, arg-type]
+        condition = And(condition, same)
     # Without any column there would be no rows to count.
-    fields = tuple(dict.fromkeys(columns)) or (table.schema().fields[0].name,)
-    yield from table.scan(row_filter=condition, selected_fields=fields, case_sensitive=False).to_arrow_batch_reader()
+    fields = tuple(dict.fromkeys((*columns, *dotted))) or (table.schema().fields[0].name,)
+    found = table.scan(row_filter=condition, selected_fields=fields, case_sensitive=False).to_arrow_batch_reader()
+    for batch in found:
+        yield batch.filter(in_slice(batch, dotted)) if dotted else batch

@@ -8,14 +8,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 
-from lakebed.model import DataFile, Slice
+from lakebed.kernels.slices import in_slice
+from lakebed.model import AnySlice, DataFile
 from lakebed.targets.base import Affected
 from lakebed.targets.shared.footers import Match, match
 
 LOOKS_AT_ONCE = 8
 
 
-def affected(files: Iterable[DataFile], slice_: Slice, io: FileIO) -> Affected:
+def affected(files: Iterable[DataFile], slice_: AnySlice, io: FileIO) -> Affected:
     """The files that the slice touches. What partitions and bounds leave open is answered by the file's own columns."""
     judged = [(file, match(file, slice_.values)) for file in files]
     open_questions = [file for file, verdict in judged if verdict == "some"]
@@ -30,24 +31,21 @@ def affected(files: Iterable[DataFile], slice_: Slice, io: FileIO) -> Affected:
     )
 
 
-def _looking(slice_: Slice, io: FileIO) -> Callable[[DataFile], Match]:
+def _looking(slice_: AnySlice, io: FileIO) -> Callable[[DataFile], Match]:
     def look(file: DataFile) -> Match:
         with io.new_input(file.uri).open() as stream:
             parquet = pq.ParquetFile(stream)
             present = [name for name in slice_.values if name in parquet.schema_arrow.names]
-            if len(present) < len(slice_.values):
-                return "none"  # rows without these columns belong to no slice
-            return _judge(parquet.read(columns=present), slice_.values)
+            if any(value is not None for name, value in slice_.values.items() if name not in present):
+                return "none"  # a column that the file lacks is NULL in all its rows
+            asked = {name: slice_.values[name] for name in present}
+            return _judge(parquet.read(columns=present), asked) if present else "all"
 
     return look
 
 
-def _judge(rows: pa.Table, values: Mapping[str, str]) -> Match:
-    matching: pa.ChunkedArray | None = None
-    for name, value in values.items():
-        same = pc.fill_null(pc.equal(rows[name].cast(pa.string()), value), False)
-        matching = same if matching is None else pc.and_(matching, same)
-    count = pc.sum(matching).as_py() or 0
+def _judge(rows: pa.Table, values: Mapping[str, object]) -> Match:
+    count = pc.sum(in_slice(rows, values)).as_py() or 0
     if count == 0:
         return "none"
     return "all" if count == rows.num_rows else "some"

@@ -14,6 +14,7 @@ from lakebed.schema.types import Schema
 from lakebed.targets.base import TableState
 from lakebed.targets.iceberg.files import data_files_of
 from lakebed.targets.iceberg.schema import table_schema
+from lakebed.targets.iceberg.txns import recorded_txns
 
 ABSENT = "absent"
 
@@ -85,6 +86,7 @@ def table_state(table: Table) -> TableState:
         version=version(table.metadata),
         partition_by=partition_columns(table),
         files=files,
+        txns=recorded_txns(table.metadata),
     )
 
 

@@ -24,7 +24,7 @@ from pyiceberg.table import CreateTableTransaction, Table
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, TargetError
-from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
+from lakebed.model import RESERVED_COLUMNS, AnySlice, DataFile, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
 from lakebed.storage import Storage, is_local, local_path
@@ -123,7 +123,7 @@ class IcebergTarget:
         table = self.table()
         return absent() if table is None else table_state(table)
 
-    def affected(self, state: TableState, slice_: Slice) -> Affected:
+    def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         return affected(state.files, slice_, self.existing_table().io) if state.files else Affected()
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
@@ -276,7 +276,7 @@ class IcebergTarget:
         if is_local(staging.folder):
             shutil.rmtree(local_path(staging.folder), ignore_errors=True)
 
-    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         table = self.table()
         return no_totals(columns) if table is None else totals(table, slice_, columns, currency=currency)
 

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Literal, cast
 
 from lakebed.errors import TargetError
@@ -48,11 +48,15 @@ class CommitRecord:
     puts: tuple[Put, ...] = ()
     deletes: tuple[Delete, ...] = ()
     committed_at: str = ""
+    txns: Mapping[str, int] = field(default_factory=dict)  # app -> last version, from this commit and those before it
 
     def to_bytes(self, *, uri: str) -> bytes:
         """The record as it is written; refused where it could not be read again."""
         self._require_within_bounds(uri)
-        return json.dumps({"format": FORMAT, **asdict(self)}).encode()
+        facts = asdict(self)
+        if not self.txns:
+            del facts["txns"]
+        return json.dumps({"format": FORMAT, **facts}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, *, uri: str) -> "CommitRecord":
@@ -69,6 +73,7 @@ class CommitRecord:
                 puts=tuple(Put(**put) for put in given["puts"]),
                 deletes=tuple(Delete(**delete) for delete in given["deletes"]),
                 committed_at=given["committed_at"],
+                txns=given.get("txns", {}),
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise _refusal(uri, f"{type(error).__name__} while reading it") from error
@@ -86,6 +91,8 @@ class CommitRecord:
             yield f"the state is {self.state!r:.80}"
         if not isinstance(cast(object, self.committed_at), str):
             yield "committed_at is not text"
+        if not isinstance(cast(object, self.txns), dict) or any(type(one) is not int for one in self.txns.values()):
+            yield f"the versions of its writers are {self.txns!r:.80}"
         checksum = _LOCAL_CHECKSUM if local else _REMOTE_CHECKSUM
         for put in self.puts:
             yield from _path_faults("staged", put.staged)

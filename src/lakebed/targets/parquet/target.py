@@ -8,7 +8,7 @@ import pyarrow.dataset as pads
 
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import SchemaError, TargetError
-from lakebed.model import DataFile, Slice, Staging, Totals
+from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.arrow import from_arrow_field, to_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema, Text, fold
@@ -70,7 +70,7 @@ class ParquetTarget:
     def state(self) -> TableState:
         return self._journal.steady(self._files.state)
 
-    def affected(self, state: TableState, slice_: Slice) -> Affected:
+    def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         return affected(state.files, slice_, self._storage)
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
@@ -113,7 +113,8 @@ class ParquetTarget:
             )
         adds, carriers = keep_schema(final, staging, change.add, kept, files=self._files, storage=self._storage)
         puts, deletes = plan_moves(self._root, staging, adds, [*change.remove, *carriers])
-        self._journal.commit(staging.id, puts, deletes, verify=lambda: self._verify(state))
+        txns = {**state.txns, change.txn.app: change.txn.version} if change.txn else state.txns
+        self._journal.commit(staging.id, puts, deletes, verify=lambda: self._verify(state), txns=txns)
         now = self._journal.steady(self._files.list)
         self._files.remember(now)
         return Commit(
@@ -129,7 +130,7 @@ class ParquetTarget:
     def owns_staging(self, folder: str) -> bool:
         return self._journal.owns(folder)
 
-    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         return self._journal.steady(
             lambda overlay: totals(self._root, self._files.state(overlay), self._storage, slice_, columns, currency)
         )

@@ -65,7 +65,7 @@ def data_file(entry: Entry, *, partition: Mapping[str, str | None], fingerprint:
     return DataFile(entry.uri, -1, entry.size_bytes, partition, {}, fingerprint)
 
 
-def match(file: DataFile, values: Mapping[str, str]) -> Match:
+def match(file: DataFile, values: Mapping[str, object]) -> Match:
     """Whether all, some or none of a file's rows have these values, as far as partition and bounds prove it.
 
     "some" is also what no proof means.
@@ -73,7 +73,7 @@ def match(file: DataFile, values: Mapping[str, str]) -> Match:
     verdict: Match = "all"
     partition = {fold(name): value for name, value in file.partition.items()}
     for column, value in values.items():
-        if fold(column) in partition:
+        if fold(column) in partition and isinstance(value, str | None):
             found: Match = "all" if partition[fold(column)] == value else "none"
         else:
             found = _match_bounds(file.bounds.get(column), value, file.rows)
@@ -84,15 +84,22 @@ def match(file: DataFile, values: Mapping[str, str]) -> Match:
     return verdict
 
 
-def _match_bounds(bounds: Bounds | None, value: str, rows: int) -> Match:
+def _match_bounds(bounds: Bounds | None, value: object, rows: int) -> Match:
     if bounds is None:
         return "some"
+    if value is None:
+        return "none" if bounds.nulls == 0 else "all" if bounds.nulls == rows else "some"
     if bounds.nulls == rows:
         return "none"
     low, high = bounds.minimum, bounds.maximum
-    if not isinstance(low, str) or not isinstance(high, str):
+    # Values of another type prove nothing; neither does a float, whose bounds leave NaN out.
+    if not (type(low) is type(high) is type(value)) or isinstance(value, float):
         return "some"
-    if value < low or value > high:
+    try:
+        outside = value < low or value > high  # type: ignore[operator]
+    except TypeError:
+        return "some"  # a time with a zone and one without
+    if outside:
         return "none"
     return "all" if low == high == value and bounds.nulls == 0 and bounds.exact else "some"
 
