@@ -144,13 +144,12 @@ def _spooled(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
 
 
 def _is_pandas(source: object) -> bool:
-    return type(source).__module__.startswith("pandas.") and type(source).__name__ == "DataFrame"
+    return type(source).__module__.partition(".")[0] == "pandas" and type(source).__name__ == "DataFrame"
 
 
 def _from_pandas(source: Any) -> pa.Table:
     """A pandas DataFrame. An index without a name is the number of a row, not a column."""
-    named = all(name is not None for name in source.index.names)
-    return pa.Table.from_pandas(source, preserve_index=None if named else False)
+    return pa.Table.from_pandas(source, preserve_index=all(name is not None for name in source.index.names))
 
 
 def _is_stream(source: object) -> TypeGuard[ArrowStream]:

@@ -1,6 +1,7 @@
 """Numbered writes: which versions of which apps a table holds, said by its snapshots and by the table itself."""
 
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
 
 from lakebed.targets.base import Txn
 
@@ -23,22 +24,25 @@ def table_facts(txn: Txn) -> dict[str, str]:
 def recorded_txns(metadata: TableMetadata) -> dict[str, int]:
     """The last version of each app that the current snapshot holds.
 
-    Its ancestors say so, and what was rolled back is none of them. Where some of them have expired, the table's own
-    properties speak for the apps that the others do not name.
+    Its ancestors say so; a snapshot that is none of them was rolled back. The table's own properties speak for the apps
+    that no snapshot names any more, because those that did have expired.
     """
     snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     found: dict[str, int] = {}
     parent = metadata.current_snapshot_id
-    while parent is not None and (snapshot := snapshots.get(parent)) is not None:
-        said = {} if snapshot.summary is None else snapshot.summary.additional_properties
-        if _APP in said and said.get(_VERSION, "").isdigit():
-            found.setdefault(said[_APP], int(said[_VERSION]))
+    while parent is not None and (snapshot := snapshots.pop(parent, None)) is not None:
+        for app, version in _said(snapshot).items():
+            found.setdefault(app, version)
         parent = snapshot.parent_snapshot_id
-    if parent is None:
-        return found
+    rolled_back = {app for snapshot in snapshots.values() for app in _said(snapshot)}
     kept = {
-        name.removeprefix(_PREFIX): int(value)
+        app: int(value)
         for name, value in metadata.properties.items()
-        if name.startswith(_PREFIX) and value.isdigit()
+        if name.startswith(_PREFIX) and value.isdigit() and (app := name.removeprefix(_PREFIX)) not in rolled_back
     }
     return kept | found
+
+
+def _said(snapshot: Snapshot) -> dict[str, int]:
+    facts = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    return {facts[_APP]: int(facts[_VERSION])} if _APP in facts and facts.get(_VERSION, "").isdigit() else {}
