@@ -68,6 +68,7 @@ def loads_of(place: Place) -> Memory:
             "states": sorted({one.state for one in ledger.deliveries()}),
             "loads": sorted(f"{one.slice.period} {one.delivery} {one.state} {one.rows}" for one in ledger.loads()),
             "columns": sorted(one.original for one in ledger.identities(workspace.target(place.address).address)),
+            "history": _changes(place),
             "orphans": [orphan.folder for orphan in ledger.orphans()],
             "leftovers": place.leftovers(),
         }
@@ -85,10 +86,19 @@ def merge_with(engine: str) -> Callable[[Place, Path, Observer], object]:
 
 
 def columns_of(place: Place) -> Memory:
-    """The columns of the table, of which none is twice."""
-    opened = Workspace.open({"workdir": str(place.workdir)}).target(place.address)
-    history(place.address, workdir=place.workdir)
-    return {"columns": opened.state().schema.names, "rows": opened.state().rows}
+    """The columns of the table, of which none is twice, and who brought them."""
+    workspace = Workspace.open({"workdir": str(place.workdir)})
+    opened = workspace.target(place.address)
+    with workspace.ledger_for_reading() as ledger:
+        recorded = ledger.schema_history(opened.address)
+    assert history(place.address, workdir=place.workdir).changes == recorded
+    return {"columns": opened.state().schema.names, "rows": opened.state().rows, "history": _changes(place)}
+
+
+def _changes(place: Place) -> list[str]:
+    """Each change of the table's columns, once."""
+    changes = history(place.address, workdir=place.workdir).changes
+    return sorted(f"{one.change.kind} {one.change.column} {one.change.type_after} {one.delivery}" for one in changes)
 
 
 def load_before(place: Place, source: Path) -> None:

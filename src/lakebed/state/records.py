@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from lakebed.model import DeliveryState, Slice, SourceKind
 from lakebed.schema.evolve import EvolutionPlan, Path
@@ -12,6 +12,7 @@ from lakebed.schema.types import DataType, List, Map, Schema, Struct
 from lakebed.schema.widen import KEY
 
 SchemaChangeKind: TypeAlias = Literal["created", "added", "widened", "relaxed", "variant"]
+SCHEMA_CHANGE_KINDS = get_args(SchemaChangeKind)
 
 
 @dataclass(frozen=True, slots=True)
