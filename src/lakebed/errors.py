@@ -41,6 +41,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 MERGE_ERROR_KINDS = (
     "INVALID_STRATEGY",
+    "INVALID_USE_MERGE",
     "EMPTY_KEY_COLUMNS",
     "INVALID_KEY_COLUMNS",
     "KEY_COLUMN_MISSING_SOURCE",
