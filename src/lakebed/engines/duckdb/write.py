@@ -24,7 +24,7 @@ from lakebed.schema.types import Schema, fold
 from lakebed.storage import is_local, join, local_path
 
 # Source rows that are picked by their numbers in memory; more of them are joined, which can spill to disk.
-PICKED_ROWS = 131_072
+PICKED_ROWS = 1_048_576
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,8 @@ class Writer:
             # What is deleted from the scratch table must still be found when files are rewritten.
             into = self.scratch.table("deleted", f"SELECT * FROM {q(self.matched)}")
             source = f"(SELECT DISTINCT {', '.join(q(key) for key in sql.scratch_keys(ready.spec.keys))} FROM {source})"
-        statement = sql.merge_statement(into, source, ready.spec.keys, does)
+        ordered = sql.in_order_of(into, source, ready.spec.keys)
+        statement = sql.merge_statement(into, ordered, ready.spec.keys, does)
         counted = self.scratch.arrow(statement).column("merge_action").value_counts()
         return Counter({str(one["values"]): int(one["counts"].as_py()) for one in counted})
 
