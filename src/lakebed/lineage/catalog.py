@@ -109,6 +109,15 @@ class Catalog:
             if schema and key[1:2] == schema:
                 yield key[2:]
 
+    def possible_keys(self, parts: Sequence[NamePart]) -> tuple[TableKey, ...]:
+        """The full names that a name as written may stand for, best first."""
+        return tuple(self._candidates(self.key(parts)))
+
+    def declared_key(self, parts: Sequence[NamePart]) -> TableKey:
+        """The full name that a table gets which is created under this name."""
+        fold = self.rules.table_key
+        return tuple([fold(part, True) for part in self.spelled(parts)])
+
     def spelled(self, parts: Sequence[NamePart]) -> tuple[str, ...]:
         """The parts of a name that is not in the catalog: as written or folded, completed by the defaults."""
         spelling = self.rules.table_spelling

@@ -75,6 +75,15 @@ class TableUse(NamedTuple):
     resolution_source: ResolutionSource
 
 
+class Reference(NamedTuple):
+    """A column that a statement names, wherever it stands; without a column, a table that it reads."""
+
+    table: str
+    column: str
+    # where it stands first, in characters of the analysed text
+    start: int
+
+
 @dataclass(frozen=True, slots=True)
 class Issue:
     """Something that is unknown, unsupported or contradictory, with a hint at what would help."""
@@ -166,6 +175,8 @@ class StatementLineage:
     tables: tuple[TableUse, ...]
     target_kind: str = "table"
     file: str | None = None
+    # what the statement would miss if it went, a CTE that nothing reads included; only where an analysis asks for it
+    references: tuple[Reference, ...] = ()
 
     @cached_property
     def graph(self) -> NodesAndEdges:

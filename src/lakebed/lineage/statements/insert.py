@@ -139,6 +139,8 @@ def _target_names(
         # a partition column with a value takes none from the query; without one it comes last, in the order given
         names = [name for name, key in pairs if key not in static and key not in dynamic]
         names += [name for wanted in dynamic for name, key in pairs if key == wanted]
+        # values go by position: the statement needs every column to be where it is
+        ctx.refer(tuple((target.name, name, (), "value", False) for name in names), target.node)
     elif isinstance(node.args.get("expression"), exp.Values):
         # rows of constants for columns whose names are not known
         return []

@@ -41,7 +41,9 @@ class WriteTarget:
         key = ctx.key_of(identifier)
         for name, own in zip(self.relation.names, self.relation.keys, strict=True):
             if own == key:
+                ctx.refer(((self.name, name, (), "value", False),), identifier)
                 return name
+        ctx.refer(((self.name, ctx.spelling_of(identifier), (), "value", False),), identifier)
         if self.relation.open is None:
             ctx.issue_once(
                 "UNKNOWN_COLUMN",
