@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from lakebed.changes.names import ProjectNames, split_name
-from lakebed.changes.result import ColumnChange, ImpactResult
+from lakebed.changes.result import Breakage, ColumnChange, ImpactResult, ReachedColumn
+from lakebed.changes.retype import RetypeWalk
 from lakebed.changes.walk import ImpactWalk, StatementIndex, unanalysed
 from lakebed.errors import ConfigError
 from lakebed.lineage.analyze import LineageSchema
@@ -77,17 +78,21 @@ class ProjectImpact:
             raise ConfigError(
                 "there is no change to look at", remedy="Name columns, or give --drop, --rename or --retype."
             )
-        walks = []
+        breaks: list[Breakage] = []
+        reached: list[ReachedColumn] = []
         for change in changes:
-            walk = ImpactWalk(self._index, change)
-            walk.run(self._names.columns(change.table) if change.column is None else ())
-            walks.append(walk)
-        return ImpactResult(
-            tuple(changes),
-            tuple(one for walk in walks for one in walk.breaks.values()),
-            tuple(one for walk in walks for one in walk.reached.values()),
-            tuple(unanalysed(self._index)),
-        )
+            if change.kind == "retype":
+                tables = self.traced.result.catalog_tables
+                types = RetypeWalk(self._index, self._names, tables, change, dialect=self.dialect)
+                types.run()
+                breaks += types.breaks
+                reached += types.reached
+            else:
+                walk = ImpactWalk(self._index, change)
+                walk.run(self._names.columns(change.table) if change.column is None else ())
+                breaks += walk.breaks.values()
+                reached += walk.reached.values()
+        return ImpactResult(tuple(changes), tuple(breaks), tuple(reached), tuple(unanalysed(self._index)))
 
     def _change(self, kind: str, text: str, to: str | None = None) -> ColumnChange:
         if kind in ("any", "drop"):

@@ -19,6 +19,7 @@ from lakebed.lineage.query import resolve_query
 from lakebed.lineage.statements import analyze_statement
 from lakebed.lineage.statements.select import query_target
 from lakebed.lineage.tables import NamePart
+from lakebed.lineage.type_checks import TypedParts, report_type_conflicts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,6 +62,7 @@ class Analyzer:
         allow_implied: bool = True,
         merge_columns: bool = False,
         references: bool = False,
+        check_types: bool = False,
     ) -> None:
         found = find_dialect(dialect)
         if found is None:
@@ -70,6 +72,8 @@ class Analyzer:
         self._parser = ScriptParser(found)
         # whether each statement remembers what it names, for those who ask what a change breaks
         self._references = references
+        # whether types that do not fit are issues, for those who ask what a new type breaks
+        self._check_types = check_types
         self._statements: list[StatementLineage] = []
         self._issues: list[Issue] = []
         self._index = 0
@@ -102,6 +106,8 @@ class Analyzer:
         self._index += 1
         if self._references:
             ctx.references = {}
+        if self._check_types:
+            ctx.typed = TypedParts()
         if parsed.problem is not None or parsed.tree is None:
             self._unparsed(parsed, ctx)
         else:
@@ -120,6 +126,8 @@ class Analyzer:
         try:
             found = analyze_statement(tree, ctx)
             self._statements += [*ctx.nested, *found]
+            if ctx.typed is not None:
+                report_type_conflicts(ctx.typed, ctx)
         except (RecursionError, TooManySteps) as error:
             deep = isinstance(error, RecursionError)
             ctx.issues.append(

@@ -229,7 +229,10 @@ class Catalog:
         retyped = tuple(
             column.name
             for key, column in declared.items()
-            if key in have and not same_type(column.data_type, have[key].data_type, self.dialect)
+            if key in have
+            # an inferred type may be wider or narrower than what an engine makes of it: it contradicts nothing
+            and not column.inferred
+            and not same_type(column.data_type, have[key].data_type, self.dialect)
         )
         if self.merge_columns:
             added = tuple(column._replace(origin="implied") for key, column in declared.items() if key not in have)

@@ -14,6 +14,7 @@ from lakebed.lineage.tables import CatalogTable, NamePart
 
 if TYPE_CHECKING:
     from lakebed.lineage.scope import Cte, Scope
+    from lakebed.lineage.type_checks import TypedParts
 
 Env = Mapping[str, "Cte"]
 StatementRule = Callable[[exp.Expr, "Context"], list[StatementLineage]]
@@ -67,6 +68,7 @@ class Context:
         "stars",
         "stars_matter",
         "steps_left",
+        "typed",
         "unexpanded",
         "used",
     )
@@ -104,6 +106,8 @@ class Context:
         self.stars: list[StarExpansion] = []
         # what the statement names, and where first; None where nobody asks
         self.references: dict[tuple[str, str], int] | None = None
+        # what has types that can be compared; None where nobody asks
+        self.typed: TypedParts | None = None
         # false inside of EXISTS, where `*` stands for no columns at all
         self.stars_matter = True
         self.steps_left = STEPS + STEPS_PER_CHARACTER * (span.end - span.start)
@@ -115,6 +119,7 @@ class Context:
             self.catalog, self.index, self.span, self.offset, self.resolve_query, self.analyze_statement, env
         )
         inner.references = self.references
+        inner.typed = self.typed
         return inner
 
     def spend(self, steps: int) -> None:

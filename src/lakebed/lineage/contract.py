@@ -207,6 +207,8 @@ class ResolvedColumn(NamedTuple):
     name: str
     data_type: str | None = None
     origin: Origin | None = None
+    # whether the type was inferred from an expression, and not declared
+    inferred: bool = False
 
     def to_dict(self) -> dict[str, object]:
         column: dict[str, object] = {"name": self.name}
@@ -214,6 +216,8 @@ class ResolvedColumn(NamedTuple):
             column["dataType"] = self.data_type
         if self.origin is not None:
             column["origin"] = self.origin
+        if self.inferred:
+            column["inferred"] = True
         return column
 
 

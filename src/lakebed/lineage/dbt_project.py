@@ -192,9 +192,8 @@ class _FileReader:
     def __init__(self, files: DbtFiles, dialect: str, variables: Mapping[str, object]) -> None:
         self._files = files
         self._issues = list(files.issues)
-        self._relations: dict[str, DbtRelation] = {
-            file.name: _relation(file.name, file.config) for file in (*files.models, *files.seeds)
-        }
+        self._relations = {file.name: _relation(file.name, file.config) for file in files.models}
+        self._relations |= {seed.name: _relation(seed.name, seed.config) for seed in files.seeds}
         self._words = DbtWords(self, {**files.variables, **variables}, dialect=dialect, project=files.name)
         self._renderer = _Renderer(self._words, self._issues)
         for text in files.macros:

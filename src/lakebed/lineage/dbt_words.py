@@ -177,13 +177,11 @@ def stub_type(record: Callable[[str], None]) -> type[jinja2.Undefined]:
         def _stub(self) -> MacroStub:
             return MacroStub(str(self._undefined_name), None, record)
 
-        def __call__(self, *arguments: object, **named: object) -> MacroStub:
+        def __call__(self, *arguments: object, **named: object) -> MacroStub:  # type: ignore[override]
             return self._stub()(*arguments, **named)
 
         def __getattr__(self, name: str) -> MacroStub:
-            if name.startswith("_"):
-                raise AttributeError(name)
-            return getattr(self._stub(), name)
+            return self._stub().__getattr__(name)
 
         def __str__(self) -> str:
             return str(self._stub())

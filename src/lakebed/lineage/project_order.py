@@ -60,9 +60,9 @@ def order_files(files: Sequence[Sequence[ParsedStatement]], catalog: Catalog) ->
                     needed.update(writers.get(key, ()))
                     break
         for candidates in tables.written.values():
-            key = _known(candidates, makers)
-            if key is not None and key not in tables.made:
-                needed.update(makers[key])
+            maker = _known(candidates, makers)
+            if maker is not None and maker not in tables.made:
+                needed.update(makers[maker])
         needed.discard(place)
         before.append(needed)
     return _sorted_groups(before)

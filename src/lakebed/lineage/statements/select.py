@@ -32,7 +32,7 @@ def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     )
     mismatch = ctx.catalog.declare(
         target.parts,
-        implied_columns(relation.names, ctx),
+        implied_columns(relation.names, ctx, relation),
         kind="table",
         statement_index=ctx.index,
         temporary=temporary,
