@@ -37,10 +37,11 @@ standard library is imported here, because workers import this module too.
 
 import errno
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 MERGE_ERROR_KINDS = (
     "INVALID_STRATEGY",
+    "INVALID_USE_MERGE",
     "EMPTY_KEY_COLUMNS",
     "INVALID_KEY_COLUMNS",
     "KEY_COLUMN_MISSING_SOURCE",
@@ -232,9 +233,14 @@ class ShrinkRefused(SourceError):
 
 
 class UnplannedColumns(SourceError):
-    """A file has columns that the plan does not know; the planner adds `names` to the plan and tries again."""
+    """A file has columns that the plan does not know, or fields of them; the planner adds `names` and tries again.
 
-    def __init__(self, *, file: str, names: Sequence[str]) -> None:
+    `types` has those that Parquet files give them: one for each file that was met with another.
+    """
+
+    def __init__(
+        self, *, file: str, names: Sequence[str], types: Mapping[str, tuple[object, ...]] | None = None
+    ) -> None:
         shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         super().__init__(
             f"{file}: {len(names)} of its columns are not in the plan: {shown}",
@@ -242,6 +248,11 @@ class UnplannedColumns(SourceError):
         )
         self.file = file
         self.names = tuple(names)
+        self._types = dict(types or {})
+
+    @property
+    def types(self) -> Mapping[str, tuple[object, ...]]:
+        return self._types
 
 
 class BadValue(SourceError):

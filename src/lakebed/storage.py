@@ -6,6 +6,7 @@ does not do. Kernels on workers use `kernels/files.py` with the same settings.
 
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -65,6 +66,14 @@ class Copied:
 def is_local(uri: str) -> bool:
     """A path of this machine, plain or as file://."""
     return urlsplit(uri).scheme not in SCHEMES
+
+
+def unknown_scheme(text: str) -> str | None:
+    """The `bogus` of `bogus:x` or `bogus://x`, which no storage here is called and which is no path that exists."""
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", text)
+    if found is None or found[1].casefold() in (*SCHEMES, "file") or os.path.lexists(text):
+        return None
+    return found[1]
 
 
 def local_path(uri: str) -> Path:

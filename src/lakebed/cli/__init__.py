@@ -54,14 +54,15 @@ def build(arguments: list[str]) -> "typer.Typer":
     """The application with the one command that these arguments name, or with all of them."""
     import typer
 
-    from lakebed.cli import logs
+    from lakebed.cli import logs, option_groups
 
     # Plain text, not boxes: it says what brackets say, `duckdb:FILE[#TABLE]`, and is there at once.
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback()(logs.begin)
     asked = next((word for word in arguments if word in COMMANDS), "")
     for name in [asked] if asked else COMMANDS:
-        app.command(name)(logs.accepting_log_options(getattr(import_module(f"lakebed.cli.{name}"), name)))
+        command = getattr(import_module(f"lakebed.cli.{name}"), name)
+        app.command(name)(logs.accepting_log_options(option_groups.expand_groups(command)))
     return app
 
 

@@ -129,6 +129,17 @@ def read_keys(
         return columns
 
 
+def read_rows(
+    files: Sequence[DataFile], schema: pa.Schema, storage: StorageSettings, *, in_path: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """The rows of files in the table's schema, batch by batch; values of paths are columns like others."""
+    rules = Rules(schema, schema, in_path=tuple(in_path))
+    for file in files:
+        with _open(file.uri, storage) as reader:
+            for batch, _, _ in _batches(reader, file, None, rules):
+                yield batch
+
+
 def rewrite(
     files: Sequence[tuple[DataFile, Matched | None]],
     source: pa.Table,

@@ -34,6 +34,7 @@ from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
 from lakebed.state.records import schema_changes
 from lakebed.storage import Storage
+from lakebed.table.recount import Recount
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.shared.footers import with_bounds
@@ -164,10 +165,11 @@ class _Run:
         pass_checkpoint("source checked")
         if not self.target.capabilities.made_of_files:
             return self._merge_rows(unified, state, source)
-        plan = self._plan(unified, state, source)
+        recount = Recount.of(source, self.storage.settings.resolved())
+        plan = self._plan(unified, state, source, recount)
         if plan.changes_nothing or self.dry_run:
             return _result(plan, dry_run=self.dry_run)
-        return self._commit(state, plan)
+        return self._commit(state, plan, recount)
 
     def _state(self) -> TableState:
         if isinstance(self.target, Settles):
@@ -213,29 +215,33 @@ class _Run:
             self.checked = (unified, self.rows.check(unified))
         return self.checked[1]
 
-    def _plan(self, unified: Unified, state: TableState, source: CheckedSource) -> MergePlan:
+    def _plan(self, unified: Unified, state: TableState, source: CheckedSource, recount: Recount | None) -> MergePlan:
         files = with_bounds(state.files, self.storage, unified.spec.keys)
         pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         _refuse_nulls(unified, pruned.nulls)
         matches = Matches()
         if pruned.candidates:
-            matches = self.rows.match(unified, pruned.candidates, in_path=self._in_path(state.partition_by))
+            in_path = self._in_path(state.partition_by)
+            matches = self.rows.match(unified, pruned.candidates, in_path=in_path)
             _refuse_nulls(unified, matches.nulls)
+            if recount is not None:
+                recount.check_matched(unified.spec, pruned.candidates, matches, in_path=in_path)
             pass_checkpoint("keys matched")
-        rewrite_all = bool(unified.evolution.widenings) and not self.target.capabilities.evolves_without_rewrite
+        narrow = {file.uri for file in self.target.files_to_widen(state, unified.evolution)}
         return plan_merge(
             unified,
             files=files,
             source_rows=source.rows,
             matches=matches,
             scanned=len(pruned.candidates),
-            rewrite_all=rewrite_all,
+            narrow=narrow,
         )
 
-    def _commit(self, state: TableState, plan: MergePlan) -> MergeResult:
+    def _commit(self, state: TableState, plan: MergePlan, recount: Recount | None) -> MergeResult:
         partition_by = [plan.evolution.final[name].name for name in self.spec.partition_by]
         with self._staging(state, plan, partition_by) as staging:
-            merged = self.rows.write(MergeJob(plan, staging, self._in_path(staging.partition_by)))
+            job = MergeJob(plan, staging, self._in_path(staging.partition_by))
+            merged = self.rows.write(job)
             pass_checkpoint("files written")
             kept = sum(file.rows for file in plan.keep)
             counts = merged.counts
@@ -250,8 +256,10 @@ class _Run:
                 raise refusals.engine_failed(
                     plan.spec,
                     f"the merge was planned as {plan.expected} and counted as {counts}",
-                    remedy="Nothing was committed. Please report this with the files that caused it.",
+                    remedy=refusals.NOTHING_COMMITTED,
                 )
+            if recount is not None:
+                recount.check_written(job, merged)
             change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=_properties(plan))
             commit = self.target.commit(state, staging, change)
         pass_checkpoint("merge committed")

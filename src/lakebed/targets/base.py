@@ -91,9 +91,10 @@ class Target(Protocol):
         ...
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
-        """The files that hold a column in a narrower type than the plan's, which the same change must replace.
+        """The files that hold a column in another type than the plan's, which the same change must replace: a narrower
+        one, or a struct without a field that it gains.
 
-        None where the format widens by metadata, or is not made of files.
+        None where the format evolves by metadata, or is not made of files.
         """
         ...
 

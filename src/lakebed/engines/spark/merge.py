@@ -182,7 +182,7 @@ class TableSource(SparkSource):
         parts = tuple(join(self._folder, one.path) for one in written)
         self._staged = StagedSource(parts, checked.table.schema, unified.spec.keys, self._storage)
         self._index = checked.index
-        return CheckedSource(checked.table.num_rows, checked.keys)
+        return CheckedSource(checked.table.num_rows, checked.keys, index=checked.index, distributed=True)
 
 
 class FrameSource(SparkSource):
@@ -224,7 +224,7 @@ class FrameSource(SparkSource):
             found = repeated(self._index)
             shown = [tuple(column[row].as_py() for column in keys.columns) for row in found.first_rows]
             raise refusals.duplicate_keys(spec, count=found.count, keys=shown)
-        return CheckedSource(rows, keys)
+        return CheckedSource(rows, keys, index=self._index, distributed=True)
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
         if self._shuffle is None:

@@ -74,14 +74,14 @@ class ParquetTarget:
         return affected(state.files, slice_, self._storage)
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
-        widened = {fold(step.path[0]) for step in plan.widenings}
-        if not widened:
+        reshaped = plan.reshaped
+        if not reshaped:
             return ()
         return tuple(
             footer.file
             for footer in self._files.footers(state.files)
             if any(
-                fold(field.name) in widened and str(from_arrow_field(field).type) != str(plan.final[field.name].type)
+                fold(field.name) in reshaped and str(from_arrow_field(field).type) != str(plan.final[field.name].type)
                 for field in footer.schema
             )
         )
@@ -107,7 +107,7 @@ class ParquetTarget:
         kept = [file for file in state.files if file.uri not in removed]
         if narrow := {file.uri for file in self.files_to_widen(state, change.evolution)} - removed:
             raise TargetError(
-                f"{len(narrow)} files of {self._root} hold a widened column in its narrower type and would stay,"
+                f"{len(narrow)} files of {self._root} hold a column in the type it had before and would stay,"
                 f" {min(narrow)} among them",
                 remedy="Rewrite them in the same change: ParquetTarget.files_to_widen names them.",
             )
