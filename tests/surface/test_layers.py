@@ -21,10 +21,10 @@ LAYERS = (
     ("workspace",),
     ("table",),
     ("pipeline",),
-    ("datasets", "health"),
+    ("changes", "datasets", "health"),
     ("cli", "testing"),
 )
-# It stands beside the layers: it knows the schema, and only the command line and the checks on top know it.
+# It stands beside the layers: it knows the schema, and only `changes`, the command line and the checks on top know it.
 BESIDE = "lineage"
 
 # The protocols that neighbours in one layer may know of each other.
@@ -71,7 +71,7 @@ def allowed(module: Module, target: str) -> bool:
     if here == BESIDE:
         return module.name == "lineage.imports" or there in ("schema", "errors")
     if there == BESIDE:
-        return layer(module.name) == len(LAYERS) - 1
+        return here == "changes" or layer(module.name) == len(LAYERS) - 1
     if layer(here) != layer(there):
         return layer(there) < layer(here)
     return target.startswith(PROTOCOLS) or (here, there) in NEIGHBOURS
