@@ -31,14 +31,17 @@ from lakebed.retry import retry
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
+from lakebed.state.unrecorded import change_properties
 from lakebed.storage import Storage
-from lakebed.table.schema_history import record_schema_change
+from lakebed.table.recount import Recount
+from lakebed.table.schema_history import SchemaHistory
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.shared.footers import with_bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 log = logging.getLogger(__name__)
 
@@ -140,6 +143,8 @@ class _Run:
     def attempt(self) -> MergeResult:
         state = self._state()
         try:
+            if not self.dry_run:
+                SchemaHistory(self.target, self.ledger_place).complete(state)
             return self._merge(state)
         except ConcurrentModification:
             raise
@@ -163,10 +168,11 @@ class _Run:
         pass_checkpoint("source checked")
         if not self.target.capabilities.made_of_files:
             return self._merge_rows(unified, state, source)
-        plan = self._plan(unified, state, source)
+        recount = Recount.of(source, self.storage.settings.resolved())
+        plan = self._plan(unified, state, source, recount)
         if plan.changes_nothing or self.dry_run:
             return _result(plan, dry_run=self.dry_run)
-        return self._commit(state, plan)
+        return self._commit(state, plan, recount)
 
     def _state(self) -> TableState:
         if isinstance(self.target, Settles):
@@ -212,29 +218,33 @@ class _Run:
             self.checked = (unified, self.rows.check(unified))
         return self.checked[1]
 
-    def _plan(self, unified: Unified, state: TableState, source: CheckedSource) -> MergePlan:
+    def _plan(self, unified: Unified, state: TableState, source: CheckedSource, recount: Recount | None) -> MergePlan:
         files = with_bounds(state.files, self.storage, unified.spec.keys)
         pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         _refuse_nulls(unified, pruned.nulls)
         matches = Matches()
         if pruned.candidates:
-            matches = self.rows.match(unified, pruned.candidates, in_path=self._in_path(state.partition_by))
+            in_path = self._in_path(state.partition_by)
+            matches = self.rows.match(unified, pruned.candidates, in_path=in_path)
             _refuse_nulls(unified, matches.nulls)
+            if recount is not None:
+                recount.check_matched(unified.spec, pruned.candidates, matches, in_path=in_path)
             pass_checkpoint("keys matched")
-        rewrite_all = bool(unified.evolution.widenings) and not self.target.capabilities.evolves_without_rewrite
+        narrow = {file.uri for file in self.target.files_to_widen(state, unified.evolution)}
         return plan_merge(
             unified,
             files=files,
             source_rows=source.rows,
             matches=matches,
             scanned=len(pruned.candidates),
-            rewrite_all=rewrite_all,
+            narrow=narrow,
         )
 
-    def _commit(self, state: TableState, plan: MergePlan) -> MergeResult:
+    def _commit(self, state: TableState, plan: MergePlan, recount: Recount | None) -> MergeResult:
         partition_by = [plan.evolution.final[name].name for name in self.spec.partition_by]
         with self._staging(state, plan, partition_by) as staging:
-            merged = self.rows.write(MergeJob(plan, staging, self._in_path(staging.partition_by)))
+            job = MergeJob(plan, staging, self._in_path(staging.partition_by))
+            merged = self.rows.write(job)
             pass_checkpoint("files written")
             kept = sum(file.rows for file in plan.keep)
             counts = merged.counts
@@ -249,9 +259,12 @@ class _Run:
                 raise refusals.engine_failed(
                     plan.spec,
                     f"the merge was planned as {plan.expected} and counted as {counts}",
-                    remedy="Nothing was committed. Please report this with the files that caused it.",
+                    remedy=refusals.NOTHING_COMMITTED,
                 )
-            change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=_properties(plan))
+            if recount is not None:
+                recount.check_written(job, merged)
+            told = {**_properties(plan), **change_properties(plan.evolution, self.ledger_place)}
+            change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=told)
             commit = self.target.commit(state, staging, change)
         pass_checkpoint("merge committed")
         self._remember(plan.evolution, commit.version)
@@ -278,6 +291,7 @@ class _Run:
                 delete_unmatched=does.delete_unmatched,
                 keeps_missing=unified.spec.keeps_missing,
                 dry_run=self.dry_run,
+                properties=change_properties(unified.evolution, self.ledger_place),
                 use_merge=self.use_merge,
             )
             done = self.target.merge_rows(state, staging, request)
@@ -298,7 +312,7 @@ class _Run:
         )
 
     def _remember(self, evolution: EvolutionPlan, version: str) -> None:
-        record_schema_change(self.ledger_place, self.target.address, evolution, version)
+        SchemaHistory(self.target, self.ledger_place).record(evolution, version)
 
     @contextmanager
     def _staging(self, state: TableState, plan: MergePlan | Unified, partition_by: Sequence[str]) -> Iterator[Staging]:

@@ -4,7 +4,6 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lakebed.checkpoints import pass_checkpoint
@@ -24,7 +23,7 @@ from lakebed.schema.types import fold
 from lakebed.storage import Storage
 from lakebed.table.read import TableLike
 from lakebed.table.replace import Replacement, replace_slice
-from lakebed.table.schema_history import record_schema_change
+from lakebed.table.schema_history import SchemaHistory
 from lakebed.table.write_spec import WriteResult, WriteSpec
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Settles, TableState, Target
@@ -77,7 +76,8 @@ def write(
     engine = choose_row_engine(data, EngineOptions(spark, asks_for_session))
     with engine.open(data, storage.settings.resolved(), settings) as rows:
         table = _open(target, settings, storage, staging=rows.commit_staging, read_only=dry_run)
-        run = _Run(spec, rows, table, dry_run, None if table is target else settings.ledger_place)
+        history = SchemaHistory(table, None if table is target else settings.ledger_place)
+        run = _Run(spec, rows, table, dry_run, history)
         try:
             return retry(run.attempt, what=f"the write into {table.address}")
         finally:
@@ -102,11 +102,13 @@ class _Run:
     rows: RowSource
     target: Target
     dry_run: bool
-    ledger_place: str | Path | None
+    history: SchemaHistory
     staged: _Staged | None = None
 
     def attempt(self) -> WriteResult:
         state = self.target.state()
+        if not self.dry_run:
+            self.history.complete(state)
         if (known := self._already_there(state)) is not None:
             return known
         try:
@@ -163,12 +165,16 @@ class _Run:
         if not changes:
             return self._result(state, evolution, written, version=state.version)
         replacement = Replacement(
-            evolution, slice_, written.files, self._properties(written, slice_), txn=self.spec.txn
+            evolution,
+            slice_,
+            written.files,
+            {**self._properties(written, slice_), **self.history.properties(evolution)},
+            txn=self.spec.txn,
         )
         done = replace_slice(self.target, self.rows.engine, state, staged.staging, replacement)
         self.staged = None
         pass_checkpoint("write committed")
-        record_schema_change(self.ledger_place, self.target.address, evolution, done.commit.version)
+        self.history.record(evolution, done.commit.version)
         return self._result(
             state,
             evolution,

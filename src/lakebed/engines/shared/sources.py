@@ -16,7 +16,7 @@ from lakebed.errors import ConfigError, InvalidMergeArgument, NotFound, SourceEr
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import ScanFile
-from lakebed.storage import absolute
+from lakebed.storage import absolute, system_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,11 +37,9 @@ def opened(source: MergeInput, storage: StorageSettings) -> Iterator[pa.Table]:
     elif isinstance(source, pa.RecordBatch):
         yield pa.Table.from_batches([source])
     elif isinstance(source, str | PathLike):
-        try:
-            dataset = path_dataset(fspath(source), storage)
-        except SourceError as error:
-            raise InvalidMergeArgument(error.message, kind="SCHEMA_INCOMPATIBLE", remedy=error.remedy) from error
-        with _spooled(dataset.scanner(batch_size=BATCH_ROWS).to_reader()) as table:
+        place = fspath(source)
+        reader = path_dataset(place, storage).scanner(batch_size=BATCH_ROWS).to_reader()
+        with _spooled(pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, place))) as table:
             yield table
     elif isinstance(source, pads.Dataset):
         with _spooled(source.scanner(batch_size=BATCH_ROWS).to_reader()) as table:
@@ -65,7 +63,7 @@ def rescannable(source: MergeInput, storage: StorageSettings) -> Iterator[pa.Tab
     elif isinstance(source, pa.RecordBatch):
         yield pa.Table.from_batches([source])
     elif isinstance(source, str | PathLike):
-        yield path_dataset(fspath(source), storage)
+        yield readable_path(fspath(source), storage)
     elif isinstance(source, pads.FileSystemDataset):
         yield source
     elif isinstance(source, pads.Dataset):
@@ -88,7 +86,7 @@ def path_files(path: str, storage: StorageSettings) -> tuple[pa.Schema, tuple[Sc
     """The same files one by one, with the values of their partitions, for those who read each on its own."""
     uri = absolute(path.removeprefix("parquet:"))
     _, inner = filesystem(uri, storage)
-    dataset = path_dataset(path, storage)
+    dataset = readable_path(path, storage)
     before = uri.removesuffix(inner)
     files = tuple(
         ScanFile(f"{before}{one.path}", pads.get_partition_keys(one.partition_expression))
@@ -97,9 +95,21 @@ def path_files(path: str, storage: StorageSettings) -> tuple[pa.Schema, tuple[Sc
     return dataset.schema, files
 
 
+def readable_path(path: str, storage: StorageSettings) -> pads.Dataset:
+    """The same for whoever does not merge."""
+    try:
+        return path_dataset(path, storage)
+    except InvalidMergeArgument as error:
+        raise SourceError(error.message, remedy=error.remedy) from error
+
+
 def path_dataset(path: str, storage: StorageSettings) -> pads.Dataset:
     """The Parquet file or folder at a path. Columns of all files count; Hive partitions are text."""
-    uri = absolute(path.removeprefix("parquet:"))
+    with system_errors(path):
+        return _path_dataset(path, absolute(path.removeprefix("parquet:")), storage)
+
+
+def _path_dataset(path: str, uri: str, storage: StorageSettings) -> pads.Dataset:
     files, inner = filesystem(uri, storage)
     found = files.get_file_info(inner)
     if found.type == pafs.FileType.NotFound:
@@ -117,8 +127,27 @@ def path_dataset(path: str, storage: StorageSettings) -> pads.Dataset:
         paths = [] if parts is None else [pa.schema([field]) for field in parts.schema]
         schema = pa.unify_schemas([*schemas, *paths], promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise SourceError(f"{path} cannot be read as Parquet: {error}", remedy="Give Parquet files.") from error
+        raise _unreadable(path, error) from error
     return first.replace_schema(schema)
+
+
+def _batches(reader: pa.RecordBatchReader, place: str) -> Iterator[pa.RecordBatch]:
+    """What the files hold. One that is damaged, or out of reach halfway, is named."""
+    while True:
+        try:
+            with system_errors(place):
+                batch = next(reader, None)
+        except pa.ArrowInvalid as error:
+            raise _unreadable(place, error) from error
+        if batch is None:
+            return
+        yield batch
+
+
+def _unreadable(place: str, error: Exception) -> InvalidMergeArgument:
+    return InvalidMergeArgument(
+        f"{place} cannot be read as Parquet: {error}", kind="SCHEMA_INCOMPATIBLE", remedy="Give Parquet files."
+    )
 
 
 def _hive_names(files: pafs.FileSystem, folder: str) -> list[str]:

@@ -90,7 +90,7 @@ class _Creation:
         env, _ = with_ctes(self.node, {}, ctx)
         relation = as_derived_table(ctx.resolve_query(query, env, None, ctx), ctx)
         names = list(relation.names)
-        columns = implied_columns(names, ctx)
+        columns = implied_columns(names, ctx, relation)
         complete = relation.unknown is None
         written = written_columns(relation)
         if listed:

@@ -19,6 +19,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -169,6 +170,10 @@ class Journal:
             if record is not None and record.state == "pending":
                 self._roll_forward(record, etag, after_crash=True)
 
+    def last(self) -> CommitRecord | None:
+        """The record of the last commit, whether or not its files are all in place."""
+        return self._read()[0]
+
     def commit(
         self,
         id_: str,
@@ -176,6 +181,7 @@ class Journal:
         deletes: Sequence[Delete],
         *,
         verify: Callable[[], None],
+        properties: Mapping[str, str] | None = None,
         txns: Mapping[str, int] | None = None,
     ) -> None:
         """Makes puts and deletes visible as one. `verify` raises if the dataset is not what the change was made for.
@@ -193,7 +199,7 @@ class Journal:
             verify()
             self._checkpoint("verified")
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            record = CommitRecord(id_, "pending", synced, tuple(deletes), now, txns or {})
+            record = CommitRecord(id_, "pending", synced, tuple(deletes), now, dict(properties or {}), dict(txns or {}))
             self._require_no_links(record)
             lock.confirm()
             etag = self._write(record, etag)
@@ -275,7 +281,7 @@ class Journal:
             # Only the record's end must wait for the disk: until then everything above would be done again.
             self._sync_dataset([put.final for put in record.puts] + [delete.path for delete in record.deletes])
         # From here on the record has nothing left to do; what stays of it tells one commit from the next.
-        applied = CommitRecord(record.id, "applied", committed_at=record.committed_at, txns=record.txns)
+        applied = replace(record, state="applied", puts=(), deletes=())
         etag = self._write(applied, etag)
         self._checkpoint("retired")
         if after_crash:
