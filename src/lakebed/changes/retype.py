@@ -124,8 +124,8 @@ class RetypeWalk:
         analyzer = Analyzer(dialect=self._dialect, schema={"tables": described}, check_types=True)
         target = None
         if own is not None:
-            kind = "view" if statement.target_kind == "view" else "table"
-            target = ScriptTarget(tuple(NamePart(part, True) for part in own.split(".")), kind)
+            # a view has the columns of its query, as a table has
+            target = ScriptTarget(tuple(NamePart(part, True) for part in own.split(".")))
         analyzer.add(Script(self._index.texts.sql(statement), None, target))
         result = analyzer.result()
         conflicts = [issue for issue in result.issues if issue.code == TYPE_CONFLICT]
