@@ -14,6 +14,7 @@ __version__ = "0.2.0"
 PUBLIC: dict[str, str] = {
     # a function for every command
     "analyze": "lakebed.lineage",
+    "compact": "lakebed.table.compact",
     "analyze_project": "lakebed.lineage.project",
     "compare_lineage": "lakebed.changes.compare",
     "discover": "lakebed.pipeline.discover",
@@ -37,6 +38,7 @@ PUBLIC: dict[str, str] = {
     "AnalyzeResult": "lakebed.lineage",
     "Breakage": "lakebed.changes.result",
     "Check": "lakebed.health",
+    "CompactResult": "lakebed.table.compact",
     "ColumnChange": "lakebed.changes.result",
     "ComparedEdge": "lakebed.changes.compare",
     "DeliveryReport": "lakebed.pipeline.reports",
@@ -150,6 +152,8 @@ if TYPE_CHECKING:
     from lakebed.schema.types import Schema as Schema
     from lakebed.source.discover import DiscoverReport as DiscoverReport
     from lakebed.state.records import SchemaChangeRecord as SchemaChangeRecord
+    from lakebed.table.compact import CompactResult as CompactResult
+    from lakebed.table.compact import compact as compact
     from lakebed.table.evolve import SchemaLike as SchemaLike
     from lakebed.table.evolve import evolve as evolve
     from lakebed.table.history import History as History

@@ -178,7 +178,25 @@ def system_refusal(error: OSError, place: str) -> StorageError:
         errno.ENOSPC: "Make room on the disk, and run again: what was begun is cleared up then.",
         errno.EDQUOT: "Make room in the quota, and run again: what was begun is cleared up then.",
     }
-    return StorageError(f"{where}: {said}", uri=place, remedy=remedies.get(error.errno or 0))
+    return StorageError(f"{where}: {said}", uri=place, remedy=remedies.get(error.errno or 0) or access_remedy(said))
+
+
+# How the clients of object stores say it: obstore, pyarrow, botocore, curl.
+_NO_ANSWER = re.compile(
+    r"error sending request|NETWORK_CONNECTION|connection refused|could ?n[o']t (?:connect|resolve)"
+    r"|timed out|dns error",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(r"ACCESS_DENIED|AccessDenied|SignatureDoesNotMatch|InvalidAccessKeyId|\b40[13]\b", re.IGNORECASE)
+
+
+def access_remedy(said: str) -> str | None:
+    """What to do where a store did not answer, or refused; None where its message is neither."""
+    if _NO_ANSWER.search(said):
+        return "Nobody answered there: check the address, endpoint_url and region of [storage], and the network."
+    if _DENIED.search(said):
+        return "Check the credentials: keys, profile or role, and whether the bucket asks the requester to pay."
+    return "Give this user the right to it, or choose another place." if "ermission denied" in said else None
 
 
 class SourceError(LakebedError):

@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "type.",
     "merge": "Merge new rows into a table: with the same meaning on every engine, whole or not at all.",
     "evolve": "Adds and widens columns of a table; never drops or narrows one.",
+    "compact": "Makes few files of many small ones, in one commit, and changes no row.",
     "history": "Which delivery added or widened which column, and a table's snapshots.",
     "rollback": "Makes an earlier snapshot of an Iceberg table the current one; its schema stays as wide as it is.",
     "sweep": "Removes files that crashed runs left; with --expire-days old snapshots of an Iceberg table too.",

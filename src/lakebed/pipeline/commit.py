@@ -29,6 +29,7 @@ from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.source.later_columns import with_unplanned
 from lakebed.source.stage import is_unchanged
 from lakebed.state.claims import Claim
+from lakebed.state.unrecorded import change_properties
 from lakebed.storage import join
 from lakebed.targets.address import Address
 from lakebed.targets.base import Change, Commit, TableState, Target
@@ -103,7 +104,8 @@ def _plan_and_commit(
         with steps.step("commit"):
             quarantine = context.target(address.beside("_rejected"))
             _replace_rejected_rows(quarantine, context.engine, delivery.slice, plan.columns.names, rejected, properties)
-            replacement = Replacement(plan.evolution, delivery.slice, converted.files, properties)
+            told = {**properties, **change_properties(plan.evolution, context.settings.ledger_place)}
+            replacement = Replacement(plan.evolution, delivery.slice, converted.files, told)
             commit = _replace_slice(target, context.engine, state, staging, replacement)
     return CommittedLoad(plan, converted, commit)
 

@@ -33,6 +33,7 @@ from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
 from lakebed.state.records import schema_changes
+from lakebed.state.unrecorded import change_properties, may_be_unrecorded, record_unrecorded
 from lakebed.storage import Storage
 from lakebed.table.recount import Recount
 from lakebed.targets.address import Address, open_target
@@ -41,6 +42,8 @@ from lakebed.targets.shared.footers import with_bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakebed.state.ledger import Ledger
 
 log = logging.getLogger(__name__)
 
@@ -142,6 +145,7 @@ class _Run:
     def attempt(self) -> MergeResult:
         state = self._state()
         try:
+            self._complete_history(state)
             return self._merge(state)
         except ConcurrentModification:
             raise
@@ -260,7 +264,8 @@ class _Run:
                 )
             if recount is not None:
                 recount.check_written(job, merged)
-            change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=_properties(plan))
+            told = {**_properties(plan), **change_properties(plan.evolution, self.ledger_place)}
+            change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=told)
             commit = self.target.commit(state, staging, change)
         pass_checkpoint("merge committed")
         self._remember(plan.evolution, commit.version)
@@ -287,6 +292,7 @@ class _Run:
                 delete_unmatched=does.delete_unmatched,
                 keeps_missing=unified.spec.keeps_missing,
                 dry_run=self.dry_run,
+                properties=change_properties(unified.evolution, self.ledger_place),
                 use_merge=self.use_merge,
             )
             done = self.target.merge_rows(state, staging, request)
@@ -310,15 +316,30 @@ class _Run:
         """Writes what the commit did to the schema into the ledger, which is made for it where there is none."""
         if self.ledger_place is None or not evolution.changes_schema:
             return
+        with self._history(self.ledger_place) as ledger:
+            ledger.record_schema_changes(self.target.address, schema_changes(evolution), version=version)
+            pass_checkpoint("history written")
+
+    def _complete_history(self, state: TableState) -> None:
+        """Writes what the history lacks of the last commit, whose writer may have died before it told the ledger."""
+        if self.dry_run or self.ledger_place is None:
+            return
+        if not may_be_unrecorded(self.target.last_commit(), self.ledger_place):
+            return
+        with self._history(self.ledger_place) as ledger:
+            record_unrecorded(self.target, state, ledger, self.ledger_place)
+
+    @contextmanager
+    def _history(self, place: str | Path) -> Iterator["Ledger"]:
+        """The ledger, in which the history lies. What cannot be written there now the next merge finds in the table."""
         # SQLAlchemy is imported when there is something to record: most merges have nothing.
         from lakebed.state.ledger import Ledger
 
         try:
-            with Ledger.open(self.ledger_place) as ledger:
-                ledger.record_schema_changes(self.target.address, schema_changes(evolution), version=version)
-            pass_checkpoint("history written")
+            with Ledger.open(place) as ledger:
+                yield ledger
         except (StateError, OSError) as error:
-            # The rows are committed: a merge that raised here would be run again.
+            # The rows are committed, or will be: a merge that raised here would be run again.
             log.warning("%s: its new columns are missing from the history: %s", self.target.address, error)
 
     @contextmanager

@@ -13,7 +13,7 @@ from lakebed.schema.arrow import from_arrow_field, to_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema, Text, fold
 from lakebed.storage import Storage, absolute, is_local, join, local_path
-from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
+from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, TableState
 from lakebed.targets.parquet.commit import keep_schema, plan_moves
 from lakebed.targets.parquet.journal import Journal
 from lakebed.targets.parquet.lock import WAIT_SECONDS
@@ -113,7 +113,9 @@ class ParquetTarget:
             )
         adds, carriers = keep_schema(final, staging, change.add, kept, files=self._files, storage=self._storage)
         puts, deletes = plan_moves(self._root, staging, adds, [*change.remove, *carriers])
-        self._journal.commit(staging.id, puts, deletes, verify=lambda: self._verify(state))
+        self._journal.commit(
+            staging.id, puts, deletes, verify=lambda: self._verify(state), properties=change.properties
+        )
         now = self._journal.steady(self._files.list)
         self._files.remember(now)
         return Commit(
@@ -122,6 +124,10 @@ class ParquetTarget:
             files_added=len(change.add),
             files_removed=len(change.remove),
         )
+
+    def last_commit(self) -> PastCommit | None:
+        record = self._journal.last()
+        return None if record is None else record.past
 
     def abandon(self, staging: Staging) -> None:
         self._journal.abandon(staging.id)
