@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 from lakebed.config import load_settings
 from lakebed.engines.registry import local_engine
 from lakebed.errors import ConfigError, SchemaError
-from lakebed.retry import retry
+from lakebed.retry import count_retries, retry
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.duckdb import from_duckdb
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
@@ -55,11 +56,12 @@ def evolve(
     if dry_run:
         state = opened.state()
         return plan_evolution(state.schema if state.exists else None, incoming, policy)
-    plan, version = apply(opened, lambda _: incoming, policy)
+    with count_retries() as count:
+        plan, version = apply(opened, lambda _: incoming, policy)
     if plan.changes_schema:
         with open_workspace(workdir).ledger() as ledger:
             ledger.record_schema_changes(opened.address, schema_changes(plan), version=version)
-    return plan
+    return replace(plan, retries=count.retries)
 
 
 def apply(target: Target, incoming: Callable[[Schema], Schema], policy: Policy) -> tuple[EvolutionPlan, str]:

@@ -43,6 +43,9 @@ class ArrowSource:
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
         checked = self._known()
+        self._matched = {}
+        if not files:
+            return Matches()
         with arrow_failures(unified.spec):
             found = dict(
                 zip(

@@ -100,6 +100,9 @@ class SparkSource:
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
         staged, index = self._known()
+        self._matched = []
+        if not files:
+            return Matches()
         for file in files:
             require_shared(file.uri, self._session)
         groups = tuple(tuple(for_workers(file) for file in group) for group in _groups(files))
@@ -232,6 +235,8 @@ class FrameSource(SparkSource):
         for file in files:
             require_shared(file.uri, self._session)
         self._candidates = tuple(files)
+        if not files:
+            return Matches()
         return self._shuffle.match([for_workers(file) for file in files], in_path)
 
     def write(self, job: MergeJob) -> Merged:
