@@ -14,6 +14,7 @@ __version__ = "0.2.0"
 PUBLIC: dict[str, str] = {
     # a function for every command
     "analyze": "lakebed.lineage",
+    "compact": "lakebed.table.compact",
     "discover": "lakebed.pipeline.discover",
     "doctor": "lakebed.health",
     "evolve": "lakebed.table.evolve",
@@ -34,6 +35,7 @@ PUBLIC: dict[str, str] = {
     # what they return
     "AnalyzeResult": "lakebed.lineage",
     "Check": "lakebed.health",
+    "CompactResult": "lakebed.table.compact",
     "DeliveryReport": "lakebed.pipeline.reports",
     "DeliveryTruth": "lakebed.samples",
     "Difference": "lakebed.pipeline.reports",
@@ -130,6 +132,8 @@ if TYPE_CHECKING:
     from lakebed.schema.types import Schema as Schema
     from lakebed.source.discover import DiscoverReport as DiscoverReport
     from lakebed.state.records import SchemaChangeRecord as SchemaChangeRecord
+    from lakebed.table.compact import CompactResult as CompactResult
+    from lakebed.table.compact import compact as compact
     from lakebed.table.evolve import SchemaLike as SchemaLike
     from lakebed.table.evolve import evolve as evolve
     from lakebed.table.history import History as History
