@@ -14,6 +14,7 @@ from lakebed.lineage.tables import CatalogTable, NamePart
 
 if TYPE_CHECKING:
     from lakebed.lineage.scope import Cte, Scope
+    from lakebed.lineage.transformations import ExplainedParts
     from lakebed.lineage.type_checks import TypedParts
 
 Env = Mapping[str, "Cte"]
@@ -57,6 +58,7 @@ class Context:
         "column_spelling",
         "dialect",
         "env",
+        "explained",
         "index",
         "issues",
         "nested",
@@ -108,6 +110,8 @@ class Context:
         self.references: dict[tuple[str, str], int] | None = None
         # what has types that can be compared; None where nobody asks
         self.typed: TypedParts | None = None
+        # what the statement writes and what it is made of; None where nobody asks
+        self.explained: ExplainedParts | None = None
         # false inside of EXISTS, where `*` stands for no columns at all
         self.stars_matter = True
         self.steps_left = STEPS + STEPS_PER_CHARACTER * (span.end - span.start)

@@ -97,6 +97,8 @@ class _Creation:
             names, columns, written = self._with_list(listed, relation)
             complete = True
         self.declare(columns, complete)
+        if ctx.explained is not None:
+            ctx.explained.rows.append((names, relation))
         statement_type = kind or ("CREATE_VIEW" if self.kind == "view" else "CREATE_TABLE_AS")
         return [self.result(statement_type, written, names)]
 

@@ -16,6 +16,8 @@ from lakebed.lineage.statements.result import (
 def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """A query whose rows go to the client, or with INTO to a new table."""
     relation = ctx.resolve_query(node, {}, None, ctx)
+    if ctx.explained is not None:
+        ctx.explained.rows.append((relation.names, relation))
     into = query_target(node)
     if into is None:
         return [statement_lineage(ctx, "SELECT", None, written_columns(relation), outputs=relation.names)]

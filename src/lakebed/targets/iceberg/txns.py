@@ -17,15 +17,15 @@ def snapshot_facts(txn: Txn) -> dict[str, str]:
 
 
 def table_facts(txn: Txn) -> dict[str, str]:
-    """What the table says of it, in the same commit."""
+    """What the table says of a write that is not a branch's alone, in the same commit."""
     return {f"{_PREFIX}{txn.app}": str(txn.version)}
 
 
 def recorded_txns(metadata: TableMetadata) -> dict[str, int]:
     """The last version of each app that the current snapshot holds.
 
-    Its ancestors say so; a snapshot that is none of them was rolled back. The table's own properties speak for the apps
-    that no snapshot names any more, because those that did have expired.
+    Its ancestors say so; a snapshot that is none of them was rolled back, or is another branch's. The table's own
+    properties speak for what no snapshot says any more, because those that did have expired.
     """
     snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     found: dict[str, int] = {}
@@ -34,13 +34,13 @@ def recorded_txns(metadata: TableMetadata) -> dict[str, int]:
         for app, version in _said(snapshot).items():
             found.setdefault(app, version)
         parent = snapshot.parent_snapshot_id
-    rolled_back = {app for snapshot in snapshots.values() for app in _said(snapshot)}
+    elsewhere = {one for snapshot in snapshots.values() for one in _said(snapshot).items()}
     kept = {
-        app: int(value)
+        name.removeprefix(_PREFIX): int(value)
         for name, value in metadata.properties.items()
-        if name.startswith(_PREFIX) and value.isdigit() and (app := name.removeprefix(_PREFIX)) not in rolled_back
+        if name.startswith(_PREFIX) and value.isdigit()
     }
-    return kept | found
+    return {app: version for app, version in kept.items() if (app, version) not in elsewhere} | found
 
 
 def _said(snapshot: Snapshot) -> dict[str, int]:
