@@ -11,7 +11,7 @@ from lakebed.schema.evolve import EvolutionPlan, Path
 from lakebed.schema.types import DataType, List, Map, Schema, Struct
 from lakebed.schema.widen import KEY
 
-SchemaChangeKind: TypeAlias = Literal["created", "added", "widened", "relaxed", "variant"]
+SchemaChangeKind: TypeAlias = Literal["created", "added", "widened", "relaxed", "variant", "compacted"]
 SCHEMA_CHANGE_KINDS = get_args(SchemaChangeKind)
 
 
@@ -95,7 +95,10 @@ class IdentityRecord:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """One step of a table's schema: `type_after` is the type as our type system prints it."""
+    """One step of a table's schema: `type_after` is the type as our type system prints it.
+
+    A compaction, which changes no column, is a step of its own: the column is `files`, the types their numbers.
+    """
 
     kind: SchemaChangeKind
     column: str

@@ -54,6 +54,20 @@ def as_scratch_keys(keys: Sequence[str]) -> str:
     return ", ".join(f"{q(key)} AS {q(own)}" for key, own in zip(keys, scratch_keys(keys), strict=True))
 
 
+def in_order_of(scratch: str, source: str, keys: Sequence[str]) -> str:
+    """The source in the order in which its keys lie in the scratch table, those that it lacks last.
+
+    MERGE changes rows in the order of its source, and one that jumps to and fro takes a hundred times as long.
+    """
+    own, place = scratch_keys(keys), q(f"{OWN} place")
+    columns = ", ".join(q(key) for key in own)
+    places = f"SELECT {columns}, min(rowid) AS {place} FROM {q(scratch)} GROUP BY {columns}"
+    return (
+        f"(SELECT {SOURCE}.* FROM {source} AS {SOURCE} LEFT JOIN ({places}) AS {WANTED} "
+        f"ON {equal_keys(own, SOURCE, WANTED)} ORDER BY {WANTED}.{place})"
+    )
+
+
 def merge_statement(scratch: str, source: str, keys: Sequence[str], does: RowEffects) -> str:
     """MERGE into the scratch table that holds the matched rows of the target; it returns an action for each row.
 

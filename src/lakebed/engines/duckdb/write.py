@@ -28,7 +28,7 @@ from lakebed.schema.types import Schema, fold
 from lakebed.storage import is_local, join, local_path
 
 # Source rows that are picked by their numbers in memory; more of them are joined, which can spill to disk.
-PICKED_ROWS = 131_072
+PICKED_ROWS = 1_048_576
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,8 @@ class Writer:
             # What is deleted from the scratch table must still be found when files are rewritten.
             into = self.scratch.table("deleted", f"SELECT * FROM {q(self.matched)}")
             source = f"(SELECT DISTINCT {', '.join(q(key) for key in sql.scratch_keys(ready.spec.keys))} FROM {source})"
-        statement = sql.merge_statement(into, source, ready.spec.keys, does)
+        ordered = sql.in_order_of(into, source, ready.spec.keys)
+        statement = sql.merge_statement(into, ordered, ready.spec.keys, does)
         counted = self.scratch.arrow(statement).column("merge_action").value_counts()
         return Counter({str(one["values"]): int(one["counts"].as_py()) for one in counted})
 
@@ -173,9 +174,8 @@ class Writer:
         here = f"{q(self.matched)} WHERE {q(sql.FILE)} IN ({', '.join(text(f.uri) for f in pack)})"
         if does.delete_matched:
             return (
-                f"SELECT {sql.TARGET}.* FROM ({rows}) AS {sql.TARGET} WHERE NOT EXISTS "
-                f"(SELECT 1 FROM (SELECT * FROM {here}) AS {sql.SOURCE} "
-                f"WHERE {sql.equal_keys(keys, sql.TARGET, sql.SOURCE, own)})"
+                f"SELECT {sql.TARGET}.* FROM ({rows}) AS {sql.TARGET} ANTI JOIN (SELECT * FROM {here}) AS {sql.SOURCE} "
+                f"ON {sql.equal_keys(keys, sql.TARGET, sql.SOURCE, own)}"
             )
         if not does.update_matched:
             return rows
