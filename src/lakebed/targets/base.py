@@ -27,8 +27,6 @@ class Capabilities:
     # An added or widened column is a metadata change; otherwise files that hold a widened column are rewritten.
     evolves_without_rewrite: bool
     partition_in_path: bool  # the partition column lies in the path, not in the file
-    # Whoever changes a value changes the version; otherwise a stranger's UPDATE shows only when rows are counted.
-    version_tells_all: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +51,13 @@ class TableState:
     partition_by: tuple[str, ...] = ()
     files: tuple[DataFile, ...] = ()
     txns: Mapping[str, int] = field(default_factory=dict)
+    # Of the place: changes whenever anybody writes there. Empty where whoever changes a value changes the version.
+    fingerprint: str = ""
+
+    @property
+    def seen(self) -> str:
+        """What the ledger remembers of a table that was counted: while it is the same, every value is."""
+        return f"{self.version}@{self.fingerprint}" if self.fingerprint else self.version
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,8 @@ class Commit:
     rows: int
     files_added: int
     files_removed: int
+    # The table's `seen` after it, or what equals none that comes where another wrote in between. Empty: the version.
+    left: str = ""
 
 
 @dataclass(frozen=True, slots=True)

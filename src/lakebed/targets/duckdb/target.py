@@ -29,7 +29,6 @@ CAPABILITIES = Capabilities(
     rules=RULES,
     evolves_without_rewrite=True,
     partition_in_path=False,
-    version_tells_all=False,
 )
 
 
@@ -68,7 +67,8 @@ class DuckDBTarget:
         if not self._file.exists:
             return ABSENT
         with self._file.reading() as connection:
-            return table_state(connection, self._table)
+            # While it is open nobody writes, so that the rows and the fingerprint belong together.
+            return replace(table_state(connection, self._table), fingerprint=self._file.fingerprint())
 
     def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         return Affected()
@@ -85,6 +85,7 @@ class DuckDBTarget:
         require_no_column_lost(self.address, state.schema, final)
         self._checkpoint("staged")
         with self._changing(state) as (connection, now):
+            alone = state.fingerprint in ("", self._file.fingerprint())
             self._checkpoint("opened")
             evolve(connection, self._table, now.schema if now.exists else None, change.evolution)
             self._checkpoint("evolved")
@@ -99,7 +100,9 @@ class DuckDBTarget:
             self._checkpoint("recorded")
         self._checkpoint("committed")
         self._area.remove(staging.id)
-        return Commit(after.version, after.rows, len(change.add), 0)
+        # What another wrote between the plan and this commit was never counted, and must not be covered up.
+        left = replace(after, fingerprint=self._file.left if alone else "another wrote").seen
+        return Commit(after.version, after.rows, len(change.add), 0, left)
 
     def merge_rows(self, state: TableState, staging: Staging, merge: RowMerge) -> RowsMerged:
         """Merges staged rows in one transaction; one that changes no row, or only asks, is rolled back."""
