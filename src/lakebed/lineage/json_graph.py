@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from lakebed.lineage.contract import Edge, Node, NodesAndEdges, ResolutionSource, StatementLineage
 
+_make_node, _make_edge = Node._make, Edge._make
 _RESOLUTION_RANK = {"imported": 2, "implied": 1, "unknown": 0}
 
 
@@ -67,18 +68,16 @@ class _GraphBuilder:
 
     def _column(self, owner: str, name: str, position: int | None) -> str:
         place = "" if position is None else f"#{position}"
-        key = (
-            f"column:{owner.partition(':')[2]}.{name}{place}"
-            if owner.startswith("table:")
-            else f"{owner}.{name}{place}"
-        )
+        # a column of `table:t` is `column:t.c`
+        key = f"column:{owner[6:]}.{name}{place}" if owner.startswith("table:") else f"{owner}.{name}{place}"
         if key not in self.nodes:
-            self.nodes[key] = Node(key, "column", name)
-            self._edge(owner, key, "ownership", None, False)
+            self.nodes[key] = _make_node((key, "column", name, None))
+            owned = f"{owner}->{key}:ownership"
+            self.edges[owned] = _make_edge((owned, owner, key, "ownership", None, False))
         return key
 
     def _edge(self, source: str, target: str, kind: str, role: str | None, approximate: bool) -> None:
         key = f"{source}->{target}:{role or kind}"
         known = self.edges.get(key)
         if known is None or (known.approximate and not approximate):
-            self.edges[key] = Edge(key, source, target, kind, role, approximate)
+            self.edges[key] = _make_edge((key, source, target, kind, role, approximate))

@@ -127,18 +127,16 @@ class CatalogTable:
     def resolved(self, updated_at: str) -> ResolvedTable:
         """The table as `resolvedSchema` lists it."""
         *namespace, name = self.parts
+        implied, make = self.origin == "implied", ResolvedColumn._make
         return ResolvedTable(
             catalog=".".join(namespace[:-1]) if len(namespace) > 1 else None,
             schema=namespace[-1] if namespace else None,
             name=name,
             columns=tuple(
-                ResolvedColumn(
-                    column.name,
-                    column.data_type,
-                    "implied" if self.origin == "implied" else column.origin,
-                    column.inferred,
-                )
-                for column in self.columns
+                [
+                    make((name, kind, "implied" if implied else origin, inferred))
+                    for name, _, kind, origin, inferred in self.columns
+                ]
             ),
             origin=self.origin,
             updated_at=updated_at,
