@@ -75,16 +75,17 @@ class RetypeWalk:
 
     def _look_again(self, place: int, statement: StatementLineage) -> set[str]:
         """Resolves a statement with the new types; returns its target where columns of it got other types."""
-        before = self._resolver.resolve(statement, Changed())
         after = self._resolver.resolve(statement, Changed(self._types))
-        for issue in after.new_issues(before, [TYPE_CONFLICT]):
-            self._break(statement, issue)
+        if any(issue.code == TYPE_CONFLICT for issue in after.issues):
+            before = self._resolver.resolve(statement, Changed())
+            for issue in after.new_issues(before, [TYPE_CONFLICT]):
+                self._break(statement, issue)
         target = statement.target
         if target is None:
             return set()
         changed: set[str] = set()
         for column, kind in after.types.items():
-            old = before.types.get(column)
+            old = self._names.type_of(target, column)
             key = self._key(target, column)
             if kind is None or (old is not None and same_name(old, kind)) or self._types.get(key) == kind:
                 continue
