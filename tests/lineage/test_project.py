@@ -180,7 +180,7 @@ FROM t
 
 @pytest.mark.parametrize("dialect", ["duckdb", "spark", "snowflake"])
 def test_models_of_sqlmesh(tmp_path: Path, dialect: str) -> None:
-    head = "-- a comment (with a paren\nMODEL (\n  name shop.orders, -- its name :)\n  kind INCREMENTAL (column d)\n);\n"
+    head = "-- a comment (with a paren\nMODEL (\n  name shop.orders, -- a name :)\n  kind INCREMENTAL (column d)\n);\n"
     write(
         tmp_path,
         {
