@@ -80,3 +80,37 @@ def test_a_manifest_that_is_not_compiled_is_refused(tmp_path: Path) -> None:
     cycle = {"model.p.a": model("a", "select 1", "b"), "model.p.b": model("b", "select 1", "a")}
     with pytest.raises(LineageError, match="cycle"):
         list(dbt_scripts(manifest(tmp_path, cycle)))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ 'a' * 10**9 }}",
+        "{{ 'a'|center(10**9) }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ '{:1000000000}'.format(1) }}",
+        "{{ 'x'.ljust(10**9) }}",
+        "{{ 10 ** (10 ** 9) }}",
+        "{{ ['a' * 1000000] * 1000000 }}",
+        "{{ ('a' * 100000).replace('a', 'b' * 100000) }}",
+        "{% set x = 'ab' %}" + "{% set x = x ~ x %}" * 60 + "{{ x }}",
+        "{% for i in range(90000) %}{% for j in range(90000) %}{% endfor %}{% endfor %}",
+        "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
+        "{{ 1 / 0 }}",
+        "{% include 'other.sql' %}",
+        "{% import 'other.sql' as o %}",
+        "{{ none.x() }}",
+    ],
+)
+def test_a_template_that_computes_too_much_or_fails_is_refused(template: str) -> None:
+    with pytest.raises(LineageError, match=r"model\.sql"):
+        render(template, {}, file="model.sql")
+
+
+def test_what_templates_usually_do_still_works() -> None:
+    template = (
+        "{% set parts = ['a', 'b'] %}SELECT {% for p in parts %}{{ p ~ '_' ~ loop.index }}{{ ', ' if not loop.last }}"
+        "{% endfor %}, {{ parts|map('upper')|join(', ') }}"
+        " FROM {{ 't' * 2 }}_{{ '%02d' % 7 }}_{{ '{}'.format(2 ** 3) }}"
+    )
+    assert render(template, {}) == "SELECT a_1, b_2, A, B FROM tt_07_8"

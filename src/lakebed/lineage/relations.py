@@ -156,7 +156,7 @@ class Without(Unknown):
 class Relation:
     """Columns in order, with their sources."""
 
-    __slots__ = ("_by_key", "doubt", "folded", "keys", "names", "refs", "repeated", "table", "types", "unknown")
+    __slots__ = ("_by_key", "doubt", "keys", "names", "refs", "repeated", "table", "types", "unknown")
 
     def __init__(
         self,
@@ -168,7 +168,6 @@ class Relation:
         table: str | None = None,
         doubt: bool = False,
         types: dict[str, str] | None = None,
-        folded: dict[str, Refs] | None = None,
     ) -> None:
         self.names = names
         self.keys = keys
@@ -179,8 +178,6 @@ class Relation:
         # imported and implied schema contradict each other: a star over it is approximate
         self.doubt = doubt
         self.types = types
-        # further spellings that reach a column, where no column has them as its name
-        self.folded = folded
         self.repeated: frozenset[str] = frozenset()
         self._by_key: dict[str, Refs] | None = None
 
@@ -190,9 +187,9 @@ class Relation:
         unknown = self.unknown
         return None if unknown is None or unknown.fields else unknown
 
-    def struct_fields(self, key: str, parser: str) -> tuple[str, ...]:
-        """The fields of a struct column; empty where its type does not list them."""
-        return struct_fields(self.types[key], parser) if self.types and key in self.types else ()
+    def struct_fields(self, key: str, parser: str, path: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """The fields of a struct column, or of a struct inside of it; empty where its type does not list them."""
+        return struct_fields(self.types[key], parser, path) if self.types and key in self.types else ()
 
     @property
     def by_key(self) -> dict[str, Refs]:
@@ -212,8 +209,9 @@ class Relation:
                 else:
                     index[key] = refs
             self.repeated = frozenset(repeated)
-        if self.folded:
-            index = {**self.folded, **index}
+        if self.names != self.keys:
+            # an imported name may have been quoted where it was exported: its exact spelling means it, too
+            index = {**dict(zip(self.names, self.refs, strict=True)), **index}
         self._by_key = index
         return index
 

@@ -11,10 +11,10 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import jinja2
-from jinja2.sandbox import SandboxedEnvironment
 
 from lakebed.errors import ConfigError, LineageError
 from lakebed.lineage.analyze import Script
+from lakebed.lineage.template_limits import LimitedEnvironment, TemplateTooLarge
 
 
 def looks_like_template(sql: str) -> bool:
@@ -25,9 +25,11 @@ def looks_like_template(sql: str) -> bool:
 def render(sql: str, variables: Mapping[str, object], *, file: str = "script") -> str:
     """A plain Jinja template with variables; dbt's `var`, `ref`, `source`, `this` and `config` have simple meanings.
 
-    The sandbox lets a template compute text and nothing else.
+    The sandbox lets a template compute text and nothing else, and no more of it than SQL needs.
     """
-    environment = SandboxedEnvironment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    environment = LimitedEnvironment(
+        undefined=jinja2.StrictUndefined, keep_trailing_newline=True, loader=jinja2.FunctionLoader(lambda name: None)
+    )
     environment.globals |= {
         "var": _variable(variables),
         "ref": lambda *parts, **_: str(parts[-1]) if parts else "",
@@ -44,8 +46,19 @@ def render(sql: str, variables: Mapping[str, object], *, file: str = "script") -
         raise LineageError(f"{file}, line {error.lineno}: {error.message}", remedy="Check the template.") from error
     except jinja2.UndefinedError as error:
         raise LineageError(f"{file}: {error.message}", remedy="Give the variable: --var name=value.") from error
-    except jinja2.TemplateError as error:
-        raise LineageError(f"{file}: the template cannot be rendered: {error}", remedy="Check the template.") from error
+    except jinja2.TemplateNotFound as error:
+        raise LineageError(
+            f"{file}: the template asks for {error.name}, and other files are not read",
+            remedy="Put its text in the place of include, import or extends.",
+        ) from error
+    except TemplateTooLarge as error:
+        raise LineageError(
+            f"{file}: the template cannot be rendered: {error}", remedy="Check its loops, and what it multiplies."
+        ) from error
+    except Exception as error:
+        # a template computes: division by zero, names that are missing, macros that call themselves
+        what = str(error) or type(error).__name__
+        raise LineageError(f"{file}: the template cannot be rendered: {what}", remedy="Check the template.") from error
 
 
 def _variable(variables: Mapping[str, object]) -> object:

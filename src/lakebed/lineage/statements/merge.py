@@ -16,7 +16,7 @@ from lakebed.lineage.statements.update import add_target, assigned
 
 def merge(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """WHEN MATCHED, NOT MATCHED and NOT MATCHED BY SOURCE, with UPDATE SET *, INSERT * and ROW."""
-    env, _ = with_ctes(node, ctx.env, ctx)
+    env = with_ctes(node, ctx.env, ctx)
     target = WriteTarget(node.args["this"], ctx)
     if not target.known:
         ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
