@@ -49,6 +49,8 @@ def _columns(changes: Sequence["lakebed.SchemaChangeRecord"]) -> Iterator[str]:
 
 
 def _by(record: lakebed.SchemaChangeRecord) -> str:
+    if record.change.kind == "compacted":
+        return "lakebed compact"
     return f"{record.slice.period} {record.delivery}" if record.slice else "lakebed evolve or merge"
 
 

@@ -32,6 +32,21 @@ def as_type(values: pa.Array | pa.ChunkedArray, wanted: pa.DataType) -> pa.Array
     return values.cast(wanted)
 
 
+def loses_fields(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """A struct, or one inside a list or map, has fields that the wanted type lacks: `as_type` would leave them out."""
+    if pa.types.is_struct(given) and pa.types.is_struct(wanted):
+        names = {field.name.casefold(): field.type for field in wanted}
+        return any(
+            field.name.casefold() not in names or loses_fields(field.type, names[field.name.casefold()])
+            for field in given
+        )
+    if _is_list(given) and _is_list(wanted):
+        return loses_fields(given.value_type, wanted.value_type)
+    if pa.types.is_map(given) and pa.types.is_map(wanted):
+        return loses_fields(given.item_type, wanted.item_type)
+    return False
+
+
 def _spelled(given: pa.DataType, wanted: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(given) and pa.types.is_struct(wanted):
         names = {field.name.casefold(): field for field in wanted}

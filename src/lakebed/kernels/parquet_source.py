@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakebed.errors import SourceError
-from lakebed.kernels.conform import as_type
+from lakebed.errors import SourceError, UnplannedColumns
+from lakebed.kernels.conform import as_type, loses_fields
 from lakebed.kernels.csv import Batch, RejectedRows
 from lakebed.kernels.files import filesystem
-from lakebed.kernels.header import match_header
+from lakebed.kernels.header import distinct_originals, match_header
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import ParsedColumn, checked, exact_type, holds, is_text, parse, typed
 from lakebed.model import RejectedValue, SourceFile
@@ -44,8 +44,30 @@ def read_parquet(
         raise SourceError(
             f"{source.key}: not readable as Parquet: {error}", remedy="Copy the file again: it is damaged or cut short."
         ) from error
-    names, missing = match_header(file.schema_arrow.names, columns, file=source.key, required=required)
+    names, missing = _match_columns(file.schema_arrow, source.key, columns, types, required)
     return ParquetRead(_batches(file, source, names, types), missing)
+
+
+def _match_columns(
+    schema: pa.Schema,
+    key: str,
+    columns: Sequence[tuple[str, str]],
+    types: Mapping[str, pa.DataType],
+    required: Collection[str],
+) -> tuple[list[str], tuple[str, ...]]:
+    """As `match_header`; what the plan does not know is raised with its types, fields inside known columns too."""
+    given = dict(zip(distinct_originals(schema.names), schema.types, strict=True))
+    try:
+        names, missing = match_header(schema.names, columns, file=key, required=required)
+    except UnplannedColumns as error:
+        raise UnplannedColumns(
+            file=key, names=error.names, types={name: (given[name],) for name in error.names}
+        ) from None
+    # A cast leaves out the fields of a struct that its new type lacks, and says nothing.
+    grown = [one for one, name in zip(given, names, strict=True) if loses_fields(given[one], types[name])]
+    if grown:
+        raise UnplannedColumns(file=key, names=grown, types={name: (given[name],) for name in grown})
+    return names, missing
 
 
 def _batches(

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.errors import SchemaIncompatible
+from lakebed.kernels.conform import as_type
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.storage_settings import StorageSettings
@@ -52,7 +53,7 @@ def _widened(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         raise SchemaIncompatible(
             column=field.name, current=str(column.type), incoming=str(field.type), reason="it holds larger numbers"
         )
-    return column.cast(field.type)
+    return as_type(column, field.type)
 
 
 def _shaped(rows: pa.Table, partition: Mapping[str, str | None], schema: pa.Schema) -> pa.Table:

@@ -8,6 +8,7 @@ not know (`token_rewrites.py`).
 import logging
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -81,6 +82,17 @@ class _DropAll(logging.Filter):
 _DROP_ALL = _DropAll()
 
 
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Keeps sqlglot from logging while its parser and generator are used."""
+    logger = logging.getLogger("sqlglot")
+    logger.addFilter(_DROP_ALL)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_DROP_ALL)
+
+
 class ScriptParser:
     """Splits and parses scripts of one dialect."""
 
@@ -96,16 +108,12 @@ class ScriptParser:
         if "\ufeff" in sql:
             # a byte order mark is no character of the script; a blank keeps the places of the others
             sql = sql.replace("\ufeff", " ")
-        logger = logging.getLogger("sqlglot")
         for piece in self._pieces(sql):
             if isinstance(piece, ParsedStatement):
                 yield piece
                 continue
-            logger.addFilter(_DROP_ALL)
-            try:
+            with without_warnings():
                 parsed = self._parse(piece)
-            finally:
-                logger.removeFilter(_DROP_ALL)
             yield parsed
 
     def _pieces(self, sql: str) -> Iterator[Piece | ParsedStatement]:

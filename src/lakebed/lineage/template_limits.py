@@ -32,6 +32,10 @@ class LimitedEnvironment(SandboxedEnvironment):
         # thousands of words of no meaning, each made by chance
         self.globals.pop("lipsum", None)
 
+    def renew(self) -> None:
+        """Begins another template."""
+        self._left = STEPS
+
     def spend(self, steps: int) -> None:
         self._left -= steps
         if self._left < 0:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.plan import MergePlan
+from lakebed.merge_core.refusals import NOTHING_COMMITTED
 from lakebed.merge_core.spec import MergeStrategy
 
 
@@ -88,6 +89,6 @@ def check_balance(*, before: int, after: int, inserted: int, deleted: int, strat
             f"the counts of a merge do not balance: {before} rows before + {inserted} inserted - {deleted} deleted "
             f"is not {after}",
             kind="ENGINE_FAILED",
-            remedy="Nothing was committed. Please report this with the files that caused it.",
+            remedy=NOTHING_COMMITTED,
             strategy=strategy,
         )

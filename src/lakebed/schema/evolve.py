@@ -113,6 +113,14 @@ class EvolutionPlan:
         return () if self.creates else tuple(".".join(add.path) for add in self.adds)
 
     @property
+    def reshaped(self) -> frozenset[str]:
+        """The columns, folded, that were there and whose type changes: widened, or a struct in them gained a field."""
+        if self.creates:
+            return frozenset()
+        added = (add.path for add in self.adds if len(add.path) > 1)
+        return frozenset(fold(path[0]) for path in (*added, *(step.path for step in self.widenings)))
+
+    @property
     def renamed_sources(self) -> tuple[Column, ...]:
         """The columns that were there before, and of which the table is to keep an original that it did not."""
         before = self.current or Schema()

@@ -33,13 +33,17 @@ from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
 from lakebed.state.records import schema_changes
+from lakebed.state.unrecorded import change_properties, may_be_unrecorded, record_unrecorded
 from lakebed.storage import Storage
+from lakebed.table.recount import Recount
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.shared.footers import with_bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakebed.state.ledger import Ledger
 
 log = logging.getLogger(__name__)
 
@@ -141,6 +145,7 @@ class _Run:
     def attempt(self) -> MergeResult:
         state = self._state()
         try:
+            self._complete_history(state)
             return self._merge(state)
         except ConcurrentModification:
             raise
@@ -164,10 +169,11 @@ class _Run:
         pass_checkpoint("source checked")
         if not self.target.capabilities.made_of_files:
             return self._merge_rows(unified, state, source)
-        plan = self._plan(unified, state, source)
+        recount = Recount.of(source, self.storage.settings.resolved())
+        plan = self._plan(unified, state, source, recount)
         if plan.changes_nothing or self.dry_run:
             return _result(plan, dry_run=self.dry_run)
-        return self._commit(state, plan)
+        return self._commit(state, plan, recount)
 
     def _state(self) -> TableState:
         if isinstance(self.target, Settles):
@@ -213,29 +219,33 @@ class _Run:
             self.checked = (unified, self.rows.check(unified))
         return self.checked[1]
 
-    def _plan(self, unified: Unified, state: TableState, source: CheckedSource) -> MergePlan:
+    def _plan(self, unified: Unified, state: TableState, source: CheckedSource, recount: Recount | None) -> MergePlan:
         files = with_bounds(state.files, self.storage, unified.spec.keys)
         pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         _refuse_nulls(unified, pruned.nulls)
         matches = Matches()
         if pruned.candidates:
-            matches = self.rows.match(unified, pruned.candidates, in_path=self._in_path(state.partition_by))
+            in_path = self._in_path(state.partition_by)
+            matches = self.rows.match(unified, pruned.candidates, in_path=in_path)
             _refuse_nulls(unified, matches.nulls)
+            if recount is not None:
+                recount.check_matched(unified.spec, pruned.candidates, matches, in_path=in_path)
             pass_checkpoint("keys matched")
-        rewrite_all = bool(unified.evolution.widenings) and not self.target.capabilities.evolves_without_rewrite
+        narrow = {file.uri for file in self.target.files_to_widen(state, unified.evolution)}
         return plan_merge(
             unified,
             files=files,
             source_rows=source.rows,
             matches=matches,
             scanned=len(pruned.candidates),
-            rewrite_all=rewrite_all,
+            narrow=narrow,
         )
 
-    def _commit(self, state: TableState, plan: MergePlan) -> MergeResult:
+    def _commit(self, state: TableState, plan: MergePlan, recount: Recount | None) -> MergeResult:
         partition_by = [plan.evolution.final[name].name for name in self.spec.partition_by]
         with self._staging(state, plan, partition_by) as staging:
-            merged = self.rows.write(MergeJob(plan, staging, self._in_path(staging.partition_by)))
+            job = MergeJob(plan, staging, self._in_path(staging.partition_by))
+            merged = self.rows.write(job)
             pass_checkpoint("files written")
             kept = sum(file.rows for file in plan.keep)
             counts = merged.counts
@@ -250,9 +260,12 @@ class _Run:
                 raise refusals.engine_failed(
                     plan.spec,
                     f"the merge was planned as {plan.expected} and counted as {counts}",
-                    remedy="Nothing was committed. Please report this with the files that caused it.",
+                    remedy=refusals.NOTHING_COMMITTED,
                 )
-            change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=_properties(plan))
+            if recount is not None:
+                recount.check_written(job, merged)
+            told = {**_properties(plan), **change_properties(plan.evolution, self.ledger_place)}
+            change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=told)
             commit = self.target.commit(state, staging, change)
         pass_checkpoint("merge committed")
         self._remember(plan.evolution, commit.version)
@@ -279,6 +292,7 @@ class _Run:
                 delete_unmatched=does.delete_unmatched,
                 keeps_missing=unified.spec.keeps_missing,
                 dry_run=self.dry_run,
+                properties=change_properties(unified.evolution, self.ledger_place),
                 use_merge=self.use_merge,
             )
             done = self.target.merge_rows(state, staging, request)
@@ -302,15 +316,30 @@ class _Run:
         """Writes what the commit did to the schema into the ledger, which is made for it where there is none."""
         if self.ledger_place is None or not evolution.changes_schema:
             return
+        with self._history(self.ledger_place) as ledger:
+            ledger.record_schema_changes(self.target.address, schema_changes(evolution), version=version)
+            pass_checkpoint("history written")
+
+    def _complete_history(self, state: TableState) -> None:
+        """Writes what the history lacks of the last commit, whose writer may have died before it told the ledger."""
+        if self.dry_run or self.ledger_place is None:
+            return
+        if not may_be_unrecorded(self.target.last_commit(), self.ledger_place):
+            return
+        with self._history(self.ledger_place) as ledger:
+            record_unrecorded(self.target, state, ledger, self.ledger_place)
+
+    @contextmanager
+    def _history(self, place: str | Path) -> Iterator["Ledger"]:
+        """The ledger, in which the history lies. What cannot be written there now the next merge finds in the table."""
         # SQLAlchemy is imported when there is something to record: most merges have nothing.
         from lakebed.state.ledger import Ledger
 
         try:
-            with Ledger.open(self.ledger_place) as ledger:
-                ledger.record_schema_changes(self.target.address, schema_changes(evolution), version=version)
-            pass_checkpoint("history written")
+            with Ledger.open(place) as ledger:
+                yield ledger
         except (StateError, OSError) as error:
-            # The rows are committed: a merge that raised here would be run again.
+            # The rows are committed, or will be: a merge that raised here would be run again.
             log.warning("%s: its new columns are missing from the history: %s", self.target.address, error)
 
     @contextmanager

@@ -6,6 +6,7 @@ staged files to sweep and nothing else.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from lakebed.model import DataFile, MergeCounts, Slice, Staging, Totals, WrittenFile
@@ -71,6 +72,15 @@ class Commit:
     files_removed: int
 
 
+@dataclass(frozen=True, slots=True)
+class PastCommit:
+    """A commit of ours as the table itself remembers it."""
+
+    id: str  # of its staging
+    at: datetime
+    properties: Mapping[str, str]
+
+
 class Target(Protocol):
     """One table in one place."""
 
@@ -91,9 +101,10 @@ class Target(Protocol):
         ...
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
-        """The files that hold a column in a narrower type than the plan's, which the same change must replace.
+        """The files that hold a column in another type than the plan's, which the same change must replace: a narrower
+        one, or a struct without a field that it gains.
 
-        None where the format widens by metadata, or is not made of files.
+        None where the format evolves by metadata, or is not made of files.
         """
         ...
 
@@ -103,6 +114,10 @@ class Target(Protocol):
 
     def commit(self, state: TableState, staging: Staging, change: Change) -> Commit:
         """Makes the change visible whole, or raises ConcurrentModification if the table moved since `state`."""
+        ...
+
+    def last_commit(self) -> PastCommit | None:
+        """The last commit to the table, with what it said of itself; None where it is not ours, or there is none."""
         ...
 
     def abandon(self, staging: Staging) -> None:
@@ -140,6 +155,7 @@ class RowMerge:
     delete_unmatched: bool = False
     keeps_missing: bool = True
     dry_run: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)  # what the commit says about itself
     use_merge: bool | None = None  # of a target that has MERGE and another way: which of them; None is its own choice
 
 

@@ -16,17 +16,18 @@ import pyarrow as pa
 from lakebed.config import Settings
 from lakebed.engines.duckdb import sql
 from lakebed.engines.duckdb.session import Scratch, private_connection
-from lakebed.engines.duckdb.version import choose_merge
+from lakebed.engines.duckdb.version import choose_merge, merge_unavailable
 from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
 from lakebed.engines.protocols.engine import EngineOptions
 from lakebed.engines.protocols.merge import CheckedSource, MergeInput, MergeJob, MergeSource
 from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.failures import engine_failures
-from lakebed.engines.shared.sources import opened
+from lakebed.engines.shared.sources import BATCH_ROWS, opened
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError, UnsupportedType
 from lakebed.kernels.keys import counting
+from lakebed.kernels.merge import read_keys
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
 from lakebed.merge_core.plan import Matches
@@ -35,7 +36,7 @@ from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Merged, Staging, WrittenFile
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import to_duckdb
-from lakebed.schema.types import DataType, Float, List, Map, Null, Struct, Time, Timestamp, fold
+from lakebed.schema.types import Binary, DataType, Float, List, Map, Null, Struct, Time, Timestamp, fold
 from lakebed.storage import is_local
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class DuckDBSource:
         self._use_merge = use_merge
         self._ready: Ready | None = None
         self._arrow: ArrowSource | None = None
+        self._unfit: str | None = None  # why Arrow does it
         self._matched: str | None = None
 
     @property
@@ -81,24 +83,25 @@ class DuckDBSource:
 
     def check(self, unified: Unified) -> CheckedSource:
         native = choose_merge(self._scratch.connection, self._use_merge, unified.spec)
-        if reason := _left_to_arrow(unified):
-            log.info("%s: merging with Arrow", reason)
+        self._unfit = _left_to_arrow(unified)
+        if self._unfit is not None:
             self._arrow = ArrowSource(self._table, self._storage)
             return self._arrow.check(unified)
         self._arrow = None
         spec, scratch = unified.spec, self._scratch
         checked = check_table(self._table, unified)
-        number = f"{sql.OWN} row"
+        number = sql.NUMBER
         with duckdb_failures(spec):
             # The rows stay where they are, in Arrow; DuckDB gets a view of them, and a table of their keys.
             rows = checked.table.append_column(number, counting(checked.table.num_rows))
             table = scratch.register("source", rows)
             keys = scratch.table("keys", f"SELECT {sql.as_scratch_keys(spec.keys)}, {q(number)} FROM {q(table)}")
-        self._ready = Ready(unified, rows, table, keys, number, native)
-        return CheckedSource(checked.table.num_rows, checked.keys)
+        self._ready = Ready(unified, rows, table, keys, number, native, checked.key_schema)
+        return CheckedSource(checked.table.num_rows, checked.keys, index=checked.index)
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
         if self._arrow is not None:
+            self._leave_to_arrow(unified.spec)
             return self._arrow.match(unified, files, in_path=in_path)
         ready = self._known()
         self._reach([file.uri for file in files])
@@ -115,6 +118,7 @@ class DuckDBSource:
 
     def write(self, job: MergeJob) -> Merged:
         if self._arrow is not None:
+            self._leave_to_arrow(job.plan.spec)
             return self._arrow.write(job)
         self._reach([job.staging.folder])
         with duckdb_failures(job.plan.spec, job.plan.rewrite), WriteBehind(job.staging.folder) as disk:
@@ -141,12 +145,15 @@ class DuckDBSource:
 
     def _matched_rows(self, ready: Ready, keys: str) -> str:
         """The target rows whose keys the source has. MERGE will pair them with source rows; without it a join does."""
-        on = sql.equal_keys(sql.scratch_keys(ready.spec.keys), "target", "source")
+        target, source = sql.TARGET, sql.SOURCE
+        on = sql.equal_keys(sql.scratch_keys(ready.spec.keys), target, source)
         if ready.native or ready.spec.keys_may_repeat:
             number = f"CAST(NULL AS BIGINT) AS {q(ready.number)}"
-            return f"SELECT target.*, {number} FROM ({keys}) AS target SEMI JOIN {q(ready.keys)} AS source ON {on}"
-        number = f"source.{q(ready.number)}"
-        return f"SELECT target.*, {number} FROM ({keys}) AS target JOIN {q(ready.keys)} AS source ON {on}"
+            return (
+                f"SELECT {target}.*, {number} FROM ({keys}) AS {target} SEMI JOIN {q(ready.keys)} AS {source} ON {on}"
+            )
+        number = f"{source}.{q(ready.number)}"
+        return f"SELECT {target}.*, {number} FROM ({keys}) AS {target} JOIN {q(ready.keys)} AS {source} ON {on}"
 
     def _no_matches(self) -> str:
         """An empty scratch table, for when no file can hold a key of the source."""
@@ -160,23 +167,42 @@ class DuckDBSource:
 
     def _target_keys(self, ready: Ready, files: Sequence[DataFile], in_path: Sequence[str]) -> str:
         """The keys of the candidate files, in the table's types, each with its file."""
+        if ready.reads_with_arrow:
+            return f"SELECT * FROM {q(self._keys_from_arrow(ready, files, in_path))}"
         paths = {fold(name): name for name in in_path}
-        columns = [f"rows.{q(sql.FILE)}"]
+        columns = [f"{sql.TARGET}.{q(sql.FILE)}"]
         needs_paths = False
         for key, own in zip(ready.spec.keys, sql.scratch_keys(ready.spec.keys), strict=True):
             kind = to_duckdb(ready.final[key].type, column=key)
-            origin = "paths" if fold(key) in paths else "rows"
-            needs_paths = needs_paths or origin == "paths"
+            origin = sql.PATHS if fold(key) in paths else sql.TARGET
+            needs_paths = needs_paths or origin == sql.PATHS
             columns.append(f"CAST({origin}.{q(key)} AS {kind}) AS {q(own)}")
         rows = sql.read_files([file.uri for file in files], filename=sql.FILE)
         if not needs_paths:
-            return f"SELECT {', '.join(columns)} FROM {rows} AS rows"
+            return f"SELECT {', '.join(columns)} FROM {rows} AS {sql.TARGET}"
         known = {sql.FILE: pa.array([file.uri for file in files], pa.string())}
         for key in ready.spec.keys:
             if fold(key) in paths:
                 known[key] = pa.array([folded(file.partition).get(fold(key)) for file in files], pa.string())
         view = self._scratch.register("paths", pa.table(known))
-        return f"SELECT {', '.join(columns)} FROM {rows} AS rows JOIN {q(view)} AS paths USING ({q(sql.FILE)})"
+        join = f"{q(view)} AS {sql.PATHS} USING ({q(sql.FILE)})"
+        return f"SELECT {', '.join(columns)} FROM {rows} AS {sql.TARGET} JOIN {join}"
+
+    def _keys_from_arrow(self, ready: Ready, files: Sequence[DataFile], in_path: Sequence[str]) -> str:
+        """The same as a table, read by Arrow, which takes no column for something else."""
+        own = [
+            key.with_name(name).with_nullable(True)
+            for key, name in zip(ready.key_schema, sql.scratch_keys(ready.spec.keys), strict=True)
+        ]
+        schema = pa.schema([pa.field(sql.FILE, pa.string()), *own])
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for file in files:
+                columns = read_keys(file, ready.key_schema, self._storage, in_path=in_path)
+                uris = pa.chunked_array([pa.repeat(pa.scalar(file.uri), len(columns[0]))])
+                yield from pa.table([uris, *columns], schema=schema).to_batches(max_chunksize=BATCH_ROWS)
+
+        return self._scratch.spooled("target_keys", pa.RecordBatchReader.from_batches(schema, batches()))
 
     def _null_keys(self, ready: Ready, keys: str, files: Sequence[DataFile]) -> dict[str, int]:
         """NULL keys among the candidates; footers that count them spare the scan."""
@@ -195,6 +221,12 @@ class DuckDBSource:
         (row,) = self._scratch.rows(f"SELECT {counts} FROM ({keys})")
         return {key: int(str(count)) for (key, _), count in zip(unknown, row, strict=True) if count}
 
+    def _leave_to_arrow(self, spec: MergeSpec) -> None:
+        """Says why Arrow merges files, or refuses where the caller demands MERGE. DuckDB's own tables are no files."""
+        if self._use_merge:
+            raise merge_unavailable(spec, f"DuckDB MERGE requested but not exact here: {self._unfit}")
+        log.info("%s: merging with Arrow", self._unfit)
+
     def _reach(self, uris: Sequence[str]) -> None:
         if any(not is_local(uri) for uri in uris):
             self._scratch.reach_object_store(self._storage)
@@ -208,7 +240,7 @@ class DuckDBSource:
 def duckdb_failures(spec: MergeSpec, files: Sequence[DataFile] = ()) -> Iterator[None]:
     """DuckDB's own errors as ours, logged with what was being merged."""
     try:
-        with engine_failures(spec, duckdb.Error, what="MERGE operation failed"):
+        with engine_failures(spec, duckdb.Error, pa.ArrowException, OSError, what="MERGE operation failed"):
             yield
     except UnsupportedType as error:
         raise refusals.incompatible(
@@ -243,6 +275,8 @@ def _faithful(kind: DataType) -> bool:
     match kind:
         case Null():
             return False
+        case Binary(width):
+            return width is None
         case Time(unit):
             return unit == "us"
         case Timestamp(unit, zone):

@@ -93,7 +93,7 @@ class _Creation:
         env = with_ctes(self.node, {}, ctx)
         relation = as_derived_table(ctx.resolve_query(query, env, None, ctx), ctx)
         names = list(relation.names)
-        columns = implied_columns(relation)
+        columns = implied_columns(relation, ctx)
         complete = relation.unknown is None
         written = written_columns(relation)
         if listed:
@@ -141,7 +141,7 @@ class _Creation:
             ]
             return [name for name, _, _ in written], columns, written
         relation = relation.renamed([column.name for column in given], [column.key for column in given])
-        columns = given + implied_columns(relation, len(given))
+        columns = given + implied_columns(relation, ctx, len(given))
         return list(relation.names), columns, written_columns(relation)
 
     def like(self, like: exp.Expr, *, copies_rows: bool) -> list[StatementLineage]:

@@ -61,7 +61,8 @@ def _action(
 ) -> list[Written]:
     if isinstance(then, exp.Update):
         assignments = then.args.get("expressions") or []
-        if not assignments or isinstance(assignments[0], exp.Star):
+        # SET * is a list of one star, `UPDATE *` the star itself
+        if not isinstance(assignments, list) or not assignments or isinstance(assignments[0], exp.Star):
             return _star(target, source.relation, ctx, then, by_position=False)
         return [item for assignment in assignments for item in assigned(assignment, target, scope, ctx)]
     if isinstance(then, exp.Insert):

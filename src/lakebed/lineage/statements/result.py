@@ -11,6 +11,7 @@ from lakebed.lineage.identifiers import identifier_of, table_parts
 from lakebed.lineage.relations import Refs, Relation, UnknownTable
 from lakebed.lineage.scope import Cte
 from lakebed.lineage.tables import CatalogColumn, NamePart
+from lakebed.lineage.type_inference import TypeInference
 
 # A column that is written: its name, its place in the output or None, and where its value comes from.
 Written = tuple[str, int | None, Refs]
@@ -42,7 +43,9 @@ class WriteTarget:
         key = ctx.key_of(identifier)
         for name, own in zip(self.relation.names, self.relation.keys, strict=True):
             if own == key:
+                ctx.refer(((self.name, name, (), "value", False),), identifier)
                 return name
+        ctx.refer(((self.name, ctx.spelling_of(identifier), (), "value", False),), identifier)
         if self.relation.open is None:
             ctx.issue_once(
                 "UNKNOWN_COLUMN",
@@ -148,10 +151,14 @@ def defined_column(definition: exp.Expr, ctx: Context) -> CatalogColumn:
     return CatalogColumn(ctx.spelling_of(identifier), ctx.key_of(identifier), data_type, "implied")
 
 
-def implied_columns(relation: Relation, start: int = 0) -> list[CatalogColumn]:
-    """A query's columns as those of a new table; their types are not inferred."""
-    names_and_keys = zip(relation.names[start:], relation.keys[start:], strict=True)
-    return [CatalogColumn(name, key, None, "implied") for name, key in names_and_keys]
+def implied_columns(relation: Relation, ctx: Context, start: int = 0) -> list[CatalogColumn]:
+    """A query's columns, from one of them on, as those of a new table, with the types that can be inferred."""
+    types = TypeInference(ctx).column_types(relation)
+    columns = []
+    for place in range(start, len(relation.names)):
+        kind = types[place] if place < len(types) else None
+        columns.append(CatalogColumn(relation.names[place], relation.keys[place], kind, "implied", kind is not None))
+    return columns
 
 
 def report_mismatch(mismatch: SchemaMismatch | None, ctx: Context, node: exp.Expr) -> None:

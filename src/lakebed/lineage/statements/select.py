@@ -24,7 +24,7 @@ def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
             place, written = ctx.piece.place, written_columns(relation)
             use = TableUse(place, "file", "unknown")
             return [statement_lineage(ctx, "UNLOAD", place, written, outputs=relation.names, target_use=use)]
-    into = _into(node)
+    into = query_target(node)
     if into is None:
         return [statement_lineage(ctx, "SELECT", None, written_columns(relation), outputs=relation.names)]
     target = WriteTarget(into.args["this"], ctx)
@@ -40,7 +40,7 @@ def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     )
     mismatch = ctx.catalog.declare(
         target.parts,
-        implied_columns(relation),
+        implied_columns(relation, ctx),
         kind="table",
         statement_index=ctx.index,
         temporary=temporary,
@@ -64,8 +64,8 @@ def _remember(relation: Relation, piece: Piece) -> None:
         body.variables[name] = union([body.variables.get(name, NO_REFS), mark_approximate(refs)])
 
 
-def _into(node: exp.Expr) -> exp.Expr | None:
-    """INTO stands in the first SELECT, also of a set operation."""
+def query_target(node: exp.Expr) -> exp.Expr | None:
+    """INTO of a query; it stands in the first SELECT, also of a set operation."""
     while isinstance(node, exp.SetOperation | exp.Subquery):
         node = node.args["this"]
     into = node.args.get("into")

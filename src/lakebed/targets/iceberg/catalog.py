@@ -13,7 +13,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from lakebed.config import DEFAULT_CATALOG, is_secret_name
-from lakebed.errors import ConfigError, TargetError, first_line, redacted
+from lakebed.errors import ConfigError, LakebedError, TargetError, first_line, redacted, system_refusal
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import local_path, make_private_folder
 
@@ -99,14 +99,21 @@ class CatalogSettings:
     def open(self) -> Catalog:
         """Connects, or raises TargetError with the catalog's settings."""
         properties = {**_storage_properties(self.storage), **self.properties}
-        if self.sqlite_file is not None:
-            make_private_folder(self.sqlite_file.parent)
-            url = make_url(properties["uri"])
-            properties["uri"] = url.update_query_dict({"timeout": str(SQLITE_TIMEOUT_SECONDS)}).render_as_string(False)
-        if properties.get("warehouse", "").startswith("file:"):
-            local_path(properties["warehouse"]).mkdir(parents=True, exist_ok=True)
         with self.translated_errors():
-            return load_catalog(self.name, **properties)
+            if self.sqlite_file is not None:
+                make_private_folder(self.sqlite_file.parent)
+                url = make_url(properties["uri"])
+                waiting = url.update_query_dict({"timeout": str(SQLITE_TIMEOUT_SECONDS)})
+                properties["uri"] = waiting.render_as_string(False)
+            if properties.get("warehouse", "").startswith("file:"):
+                local_path(properties["warehouse"]).mkdir(parents=True, exist_ok=True)
+            try:
+                return load_catalog(self.name, **properties)
+            except ValueError as unfit:
+                raise ConfigError(
+                    f"the Iceberg catalog {self.describe()} cannot be opened: {first_line(unfit)}",
+                    remedy=f"Correct [catalog.{self.name}] in lakebed.toml: a catalog has a type and a uri.",
+                ) from unfit
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:
@@ -122,6 +129,14 @@ class CatalogSettings:
             raise TargetError(
                 f"the Iceberg catalog {self.describe()} failed: {first_line(error)}",
                 remedy="Check its uri, warehouse and credentials under [catalog] in lakebed.toml.",
+            ) from error
+        except OSError as error:
+            if isinstance(error, LakebedError):
+                raise
+            # PyIceberg's own storage: metadata, manifests and data lie in the warehouse.
+            refused = system_refusal(error, self.properties.get("warehouse", self.name))
+            raise TargetError(
+                f"the storage of the Iceberg catalog {self.describe()} failed: {refused.message}", remedy=refused.remedy
             ) from error
 
     def load(self, catalog: Catalog, identifier: tuple[str, ...]) -> Table | None:

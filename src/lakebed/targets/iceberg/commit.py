@@ -7,6 +7,7 @@ are off, and every attempt here looks at what has happened since the plan was ma
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 from pyiceberg.exceptions import CommitFailedException, RESTError, ValidationException
 from pyiceberg.manifest import DataFile as IcebergFile
@@ -21,7 +22,7 @@ from lakebed.errors import ConcurrentModification, TargetError
 from lakebed.model import DataFile, Staging
 from lakebed.retry import retry
 from lakebed.schema.evolve import EvolutionPlan
-from lakebed.targets.base import Change
+from lakebed.targets.base import Change, PastCommit
 from lakebed.targets.iceberg.files import describe, field_ids, plain_path
 from lakebed.targets.iceberg.schema import evolve, iceberg_type, physical_schema
 from lakebed.targets.iceberg.slices import affected
@@ -61,6 +62,16 @@ def landed(metadata: TableMetadata, staging: Staging) -> Snapshot | None:
         if snapshot.summary is not None and snapshot.summary.additional_properties.get(STAGING_ID) == staging.id:
             return snapshot
     return None
+
+
+def last_commit(table: Table) -> PastCommit | None:
+    """The current snapshot, where it is ours."""
+    snapshot = table.current_snapshot()
+    facts = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
+    if snapshot is None or STAGING_ID not in facts:
+        return None
+    at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
+    return PastCommit(facts[STAGING_ID], at, {key: value for key, value in facts.items() if key.startswith(PREFIX)})
 
 
 def commit(table: Table, seen: Mapping[str, DataFile], seen_version: str, staging: Staging, change: Change) -> Table:

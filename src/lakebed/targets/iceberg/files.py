@@ -341,6 +341,7 @@ def data_files_of(
             },
             bounds=FileBounds(task.file, columns),
             fingerprint="|".join(sorted(delete.file_path for delete in task.delete_files)),
+            partition_key=f"{task.file.spec_id} {task.file.partition}",
         )
         for task in tasks
     )

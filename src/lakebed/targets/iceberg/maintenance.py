@@ -12,6 +12,9 @@ from lakebed.errors import NotFound
 from lakebed.targets.iceberg.commit import ADDED_COLUMNS, PREFIX, WIDENED_COLUMNS
 from lakebed.targets.snapshots import Expired, SnapshotRecord
 
+# Properties of ours that a record has under names of its own, or the ledger has.
+_SHOWN_APART = ("added-columns", "widened-columns", "schema-changes", "ledger")
+
 
 def snapshots(table: Table) -> tuple[SnapshotRecord, ...]:
     """Every snapshot that is not expired, the oldest first."""
@@ -46,7 +49,7 @@ def _record(snapshot: Snapshot, current: int | None, new_columns: tuple[str, ...
         added_columns=tuple(added),
         widened_columns=tuple(json.loads(facts.get(WIDENED_COLUMNS, "[]"))),
         schema_id=snapshot.schema_id,
-        properties={key: value for key, value in ours.items() if key not in ("added-columns", "widened-columns")},
+        properties={key: value for key, value in ours.items() if key not in _SHOWN_APART},
     )
 
 

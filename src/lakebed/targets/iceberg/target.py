@@ -3,8 +3,8 @@
 import re
 import shutil
 import uuid
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
 
@@ -28,10 +28,10 @@ from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
 from lakebed.storage import Storage, is_local, local_path
-from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
+from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, TableState
 from lakebed.targets.iceberg import maintenance
 from lakebed.targets.iceberg.catalog import CatalogSettings
-from lakebed.targets.iceberg.commit import OutcomeUnknown, answering, commit, landed, write_snapshot
+from lakebed.targets.iceberg.commit import OutcomeUnknown, answering, commit, landed, last_commit, write_snapshot
 from lakebed.targets.iceberg.read import read, scan_plan, totals
 from lakebed.targets.iceberg.schema import evolve, new_table_schema, partition_spec, physical_schema
 from lakebed.targets.iceberg.settle import settle, unsettled
@@ -121,10 +121,16 @@ class IcebergTarget:
 
     def state(self) -> TableState:
         table = self.table()
-        return absent() if table is None else table_state(table)
+        if table is None:
+            return absent()
+        with self.settings.translated_errors():
+            return table_state(table)
 
     def affected(self, state: TableState, slice_: Slice) -> Affected:
-        return affected(state.files, slice_, self.existing_table().io) if state.files else Affected()
+        if not state.files:
+            return Affected()
+        with self.settings.translated_errors():
+            return affected(state.files, slice_, self.existing_table().io)
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
         return ()
@@ -147,7 +153,8 @@ class IcebergTarget:
             schema, partitions = evolve(table.transaction(), evolution), state.partition_by
         folder = table.location_provider().new_data_location(f"{STAGING_PREFIX}{identifier}")
         if is_local(folder):
-            local_path(folder).mkdir(parents=True, exist_ok=True)
+            with self.settings.translated_errors():
+                local_path(folder).mkdir(parents=True, exist_ok=True)
         return Staging(identifier, folder, physical_schema(schema), partitions)
 
     def owns_staging(self, folder: str) -> bool:
@@ -168,7 +175,10 @@ class IcebergTarget:
     def unsettled(self) -> int:
         """How many files other writers covered with deletes or renamed columns."""
         table = self.table()
-        return 0 if table is None else len(unsettled(table))
+        if table is None:
+            return 0
+        with self.settings.translated_errors():
+            return len(unsettled(table))
 
     def settle(self) -> int:
         """Rewrites files that other writers covered with deletes or renamed columns; returns how many."""
@@ -176,9 +186,15 @@ class IcebergTarget:
         return 0 if table is None else self._settle(table)
 
     def _settle(self, table: Table) -> int:
+        with self._refusing_others():
+            return settle(table)
+
+    @contextmanager
+    def _refusing_others(self) -> Iterator[None]:
+        """Around a commit of PyIceberg's own: another that came first is a ConcurrentModification."""
         with self.settings.translated_errors():
             try:
-                return settle(table)
+                yield
             except (CommitFailedException, ValidationException) as refused:
                 raise ConcurrentModification(f"{self.name} was changed by another commit: {refused}") from refused
 
@@ -261,6 +277,10 @@ class IcebergTarget:
             return 0
         return int(total) if total is not None and deletes in (None, "0") else table.scan().count()
 
+    def last_commit(self) -> PastCommit | None:
+        table = self.table()
+        return None if table is None else last_commit(table)
+
     def abandon(self, staging: Staging) -> None:
         self._creations.pop(staging.id, None)
         if staging.id in self._undecided:
@@ -278,14 +298,21 @@ class IcebergTarget:
 
     def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         table = self.table()
-        return no_totals(columns) if table is None else totals(table, slice_, columns, currency=currency)
+        if table is None:
+            return no_totals(columns)
+        with self.settings.translated_errors():
+            return totals(table, slice_, columns, currency=currency)
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
-        return read(self.existing_table(), columns)
+        table = self.existing_table()
+        with self.settings.translated_errors():
+            return read(table, columns)
 
     def scan_plan(self) -> ScanPlan:
         """The table's files for engines that read them themselves."""
-        return scan_plan(self.existing_table())
+        table = self.existing_table()
+        with self.settings.translated_errors():
+            return scan_plan(table)
 
     def snapshots(self) -> tuple[SnapshotRecord, ...]:
         """Every snapshot that is not expired, the oldest first."""
@@ -294,16 +321,23 @@ class IcebergTarget:
 
     def roll_back(self, snapshot: int) -> None:
         """Makes an earlier snapshot the current one; the schema stays as wide as it is."""
-        maintenance.roll_back(self.existing_table(), snapshot)
+        table = self.existing_table()
+        with self._refusing_others():
+            maintenance.roll_back(table, snapshot)
 
     def expire(self, before: datetime, *, dry_run: bool = False) -> Expired:
         """Forgets snapshots older than this and removes the files that only they held."""
-        return maintenance.expire(self.existing_table(), before, dry_run=dry_run)
+        table = self.existing_table()
+        with self._refusing_others():
+            return maintenance.expire(table, before, dry_run=dry_run)
 
     def named_files(self) -> set[str]:
         """Every file that some snapshot names."""
         table = self.table()
-        return set() if table is None else maintenance.live_files(table)
+        if table is None:
+            return set()
+        with self.settings.translated_errors():
+            return maintenance.live_files(table)
 
 
 def _plain(uri: str) -> str:
