@@ -35,6 +35,11 @@ class _GraphBuilder:
                 self._column(target, name, position if statement.target is None else None)
         for edge in statement.column_lineage:
             source = self._column(self._table(edge.source_table, "table", None), edge.source_column, None)
+            if statement.target is None and edge.target_table is not None and edge.target_column is not None:
+                # a renamed or exchanged table
+                end = self._column(self._table(edge.target_table, "table", None), edge.target_column, None)
+                self._edge(source, end, "data_flow", edge.role, edge.approximate)
+                continue
             if target is None:
                 continue
             if edge.target_column is None:
@@ -43,13 +48,14 @@ class _GraphBuilder:
                 end = self._column(target, edge.target_column, edge.position if statement.target is None else None)
                 self._edge(source, end, "data_flow", edge.role, edge.approximate)
         for flow in statement.table_lineage:
-            if target is not None:
-                self._edge(self._table(flow.source, "table", None), target, "data_flow", None, flow.approximate)
+            into = self._table(flow.target, "table", None) if flow.target is not None else target
+            if into is not None:
+                self._edge(self._table(flow.source, "table", None), into, "data_flow", None, flow.approximate)
 
     def _target(self, statement: StatementLineage) -> str | None:
         if statement.target is not None:
             return self._table(statement.target, statement.target_kind, None)
-        if statement.outputs or statement.table_lineage:
+        if statement.outputs or any(flow.target is None for flow in statement.table_lineage):
             key = f"output:{statement.statement_index}"
             self.nodes.setdefault(key, Node(key, "output", f"result of statement {statement.statement_index}"))
             return key
