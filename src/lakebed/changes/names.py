@@ -27,6 +27,7 @@ class ProjectNames:
         # users type names as they remember them
         self._fold = fold = str.lower
         self._schema = {table.name: table for table in result.catalog_tables}
+        self._types: dict[str, dict[str, str | None]] = {}
         self._tables: dict[str, str] = {}
         for table in result.catalog_tables:
             self._tables.setdefault(fold(table.name), table.name)
@@ -83,10 +84,12 @@ class ProjectNames:
 
     def type_of(self, table: str, column: str) -> str | None:
         """The type of a column, where it is known."""
-        described = self._schema.get(table)
-        wanted = self._fold(column)
-        types = [one.data_type for one in described.columns if self._fold(one.name) == wanted] if described else []
-        return types[0] if types else None
+        types = self._types.get(table)
+        if types is None:
+            described = self._schema.get(table)
+            columns = described.columns if described is not None else ()
+            types = self._types[table] = {self._fold(one.name): one.data_type for one in columns}
+        return types.get(self._fold(column))
 
     def _matching(self, parts: Sequence[str]) -> list[str]:
         name = self._fold(".".join(parts))

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.expressions import Expr
 
-from lakebed.lineage.column_lookup import column_refs, whole_row
+from lakebed.lineage.column_lookup import column_refs, positional_refs, whole_row
 from lakebed.lineage.context import Context
 from lakebed.lineage.identifiers import quoted_names
 from lakebed.lineage.relations import Ref, Refs, mark_approximate, with_role
 from lakebed.lineage.scope import Scope
+from lakebed.lineage.tables import NamePart
 
 Stack = list[tuple[Expr, str]]
 ExpressionRule = Callable[[Expr, str, Stack, Scope, Context, dict[Ref, None]], None]
@@ -33,7 +34,6 @@ _LEAVES = (
     exp.Null,
     exp.Star,
     exp.Placeholder,
-    exp.Parameter,
     exp.SessionParameter,
     exp.JSONPath,
     exp.CurrentDate,
@@ -115,6 +115,13 @@ def _push(stack: Stack, value: object, role: str) -> None:
 def _inner_role(role: str, inner: str) -> str:
     """The role of a part inside of a part: a value takes the inner role, a condition inside a window stays `window`."""
     return inner if role == VALUE else role
+
+
+def _parameter(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """A parameter is no column, but Snowflake's `$1` is."""
+    if ctx.dialect.name == "snowflake":
+        for ref in with_role(positional_refs(node, scope), role):
+            found[ref] = None
 
 
 def _skip(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
@@ -324,7 +331,22 @@ def _anonymous_function(
             for ref in with_role(refs, role):
                 found[ref] = None
         return
+    if ctx.dialect.name == "clickhouse" and str(name).lower().startswith("dictget"):
+        _dictionary(arguments, role, ctx, found)
     _function_with_star(node, role, stack, scope, ctx, found)
+
+
+def _dictionary(arguments: list[Expr], role: str, ctx: Context, found: dict[Ref, None]) -> None:
+    """ClickHouse's dictGet('dict', 'attribute', key) reads a dictionary like a table."""
+    if len(arguments) < 2 or not isinstance(arguments[0], exp.Literal):
+        return
+    relation = ctx.read_table([NamePart(part, True) for part in arguments[0].name.split(".")], arguments[0])
+    names = arguments[1].args.get("expressions") if isinstance(arguments[1], exp.Tuple) else [arguments[1]]
+    for attribute in names or []:
+        key = ctx.column_key(attribute.name, True)
+        refs = relation.by_key.get(key) or (relation.open.lookup(key, attribute.name) if relation.open else ())
+        for ref in with_role(refs, role):
+            found[ref] = None
 
 
 class _Rules(dict[type, ExpressionRule | None]):
@@ -340,6 +362,7 @@ class _Rules(dict[type, ExpressionRule | None]):
 
 _BY_CLASS: dict[type, ExpressionRule | None] = {
     **dict.fromkeys(_LEAVES, _skip),
+    exp.Parameter: _parameter,
     exp.Case: _case,
     exp.If: _if,
     exp.Nvl2: _if,

@@ -119,7 +119,7 @@ def _aliased(relation: Relation, alias: exp.Expr, name: str, parts: tuple[str, .
 
 def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, tuple[str, ...]]:
     this = item.args.get("this")
-    if isinstance(this, exp.Func) and not isinstance(this, exp.Identifier):
+    if isinstance(this, exp.Func | exp.SemanticView) and not isinstance(this, exp.Identifier):
         return resolve_table_function(this, scope, ctx, item.args.get("alias")), function_alias(this, ctx), ()
     parts = table_parts(item)
     if not parts:
@@ -128,6 +128,10 @@ def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, t
         cte = scope.env.get(ctx.column_key(parts[0].text, parts[0].quoted))
         if cte is not None:
             return read_cte(cte, ctx), ctx.column_key(parts[0].text, parts[0].quoted), ()
+        body = ctx.piece.body if ctx.piece is not None else None
+        if body is not None and body.trigger_table is not None and parts[0].text.lower() in ("inserted", "deleted"):
+            relation = ctx.read_table(list(body.trigger_table), item)
+            return relation, ctx.column_key(parts[0].text, parts[0].quoted), ()
         if parts[0].text.lower() == "dual" and ctx.find_table(parts) is None:
             # Oracle's and MySQL's table of one row that stands for no table
             return Relation([], [], []), "", ()
@@ -137,12 +141,8 @@ def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, t
 
 
 def read_cte(cte: Cte, ctx: Context, *, count: bool = True) -> Relation:
-    """The columns of a CTE, resolved at its first read; with `count` its query's reads are added to the reader's."""
+    """The columns of a CTE; with `count` its query's reads are added to the reader's."""
     if cte.relation is None:
-        if cte.resolving:
-            # no dialect allows this cycle, and the engine will refuse the statement
-            return Relation([], [], [], unknown=Derived(NO_REFS))
-        cte.resolving = True
         with ctx.collect_reads() as reads:
             relation = as_derived_table(ctx.resolve_query(cte.node.args["this"], cte.env, None, ctx), ctx)
         cte.reads = reads
@@ -150,7 +150,6 @@ def read_cte(cte: Cte, ctx: Context, *, count: bool = True) -> Relation:
         if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
             relation = _aliased(relation, alias, "", (), ctx).relation
         cte.relation = relation
-        cte.resolving = False
     if count and cte.reads is not None:
         ctx.add_reads(cte.reads)
     return cte.relation
@@ -238,6 +237,7 @@ def _refs_by_key(key: str, identifier: exp.Expr | None, relations: Sequence[Rela
             f"USING ({name}): one side of the join has no such column",
             HINT_SPELLING,
             identifier,
+            resolution_source=ctx.resolution_of([r.table for r in relations if r.table is not None]),
         )
     return union(guesses)
 
