@@ -25,6 +25,7 @@ PUBLIC: dict[str, str] = {
     "load": "lakebed.pipeline.load",
     "merge": "lakebed.table.merge",
     "plan": "lakebed.pipeline.plan",
+    "publish": "lakebed.table.publish",
     "read": "lakebed.table.read",
     "reconcile": "lakebed.pipeline.reconcile",
     "rollback": "lakebed.table.history",
@@ -55,6 +56,7 @@ PUBLIC: dict[str, str] = {
     "PlanReport": "lakebed.pipeline.plan",
     "PlannedDelivery": "lakebed.pipeline.plan",
     "ReachedColumn": "lakebed.changes.result",
+    "Publication": "lakebed.targets.snapshots",
     "ReconcileReport": "lakebed.pipeline.reconcile",
     "ReconciledLoad": "lakebed.pipeline.reconcile",
     "Reconciliation": "lakebed.pipeline.reports",
@@ -160,12 +162,14 @@ if TYPE_CHECKING:
     from lakebed.table.history import history as history
     from lakebed.table.history import rollback as rollback
     from lakebed.table.merge import merge as merge
+    from lakebed.table.publish import publish as publish
     from lakebed.table.read import TableLike as TableLike
     from lakebed.table.read import read as read
     from lakebed.table.sweep import Swept as Swept
     from lakebed.table.sweep import sweep as sweep
     from lakebed.targets.base import Target as Target
     from lakebed.targets.snapshots import Expired as Expired
+    from lakebed.targets.snapshots import Publication as Publication
     from lakebed.targets.snapshots import SnapshotRecord as SnapshotRecord
 else:
     # Hidden from type checkers, for which a module with `__getattr__` has every name, misspelt ones too.

@@ -11,6 +11,7 @@ from lakebed.changes.walk import ImpactWalk, StatementIndex, unanalysed
 from lakebed.errors import ConfigError
 from lakebed.lineage.analyze import LineageSchema
 from lakebed.lineage.dialects import find_dialect
+from lakebed.lineage.gc_pause import defer_full_collections
 from lakebed.lineage.project import ProjectLineage, read_project, trace_project
 
 
@@ -58,8 +59,7 @@ class ProjectImpact:
 
     @cached_property
     def _names(self) -> ProjectNames:
-        # tables are looked up without regard to case: users type names as they remember them
-        return ProjectNames(self.traced.result, str.lower)
+        return ProjectNames(self.traced.result, self._index)
 
     def of(
         self,
@@ -70,10 +70,20 @@ class ProjectImpact:
         retype: Mapping[str, str] | None = None,
     ) -> ImpactResult:
         """What these changes reach and break."""
+        with defer_full_collections():
+            return self._of(columns, drop, rename or {}, retype or {})
+
+    def _of(
+        self,
+        columns: str | Sequence[str],
+        drop: str | Sequence[str],
+        rename: Mapping[str, str],
+        retype: Mapping[str, str],
+    ) -> ImpactResult:
         changes = [self._change("any", text) for text in _listed(columns)]
         changes += [self._change("drop", text) for text in _listed(drop)]
-        changes += [self._change("rename", text, to) for text, to in (rename or {}).items()]
-        changes += [self._change("retype", text, to) for text, to in (retype or {}).items()]
+        changes += [self._change("rename", text, to) for text, to in rename.items()]
+        changes += [self._change("retype", text, to) for text, to in retype.items()]
         if not changes:
             raise ConfigError(
                 "there is no change to look at", remedy="Name columns, or give --drop, --rename or --retype."

@@ -2,8 +2,9 @@
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from lakebed.changes.walk import StatementIndex
 from lakebed.errors import ConfigError
 from lakebed.lineage.contract import AnalyzeResult, StatementLineage
 
@@ -21,9 +22,10 @@ def split_name(text: str) -> tuple[str, ...]:
 class ProjectNames:
     """The tables and columns that occur in a lineage, or in the schema that it used."""
 
-    def __init__(self, result: AnalyzeResult, fold: Callable[[str], str]) -> None:
-        self._statements = result.statements
-        self._fold = fold
+    def __init__(self, result: AnalyzeResult, index: StatementIndex) -> None:
+        self._index = index
+        # users type names as they remember them
+        self._fold = fold = str.lower
         self._schema = {table.name: table for table in result.catalog_tables}
         self._tables: dict[str, str] = {}
         for table in result.catalog_tables:
@@ -73,7 +75,7 @@ class ProjectNames:
         """The columns of a table: those of the schema, and those that a statement writes or reads."""
         described = self._schema.get(table)
         found = dict.fromkeys(column.name for column in described.columns) if described is not None else {}
-        for statement in self._statements:
+        for statement in self._index.touching(table):
             if statement.target == table:
                 found.update(dict.fromkeys(statement.outputs))
             found.update(dict.fromkeys(name for name in _named(statement, table) if name))

@@ -6,7 +6,6 @@ no longer fits is told. Statements of which nothing changes end the walk, howeve
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Literal
 
 from lakebed.changes.names import ProjectNames
 from lakebed.changes.result import Breakage, ColumnChange, ReachedColumn
@@ -125,8 +124,8 @@ class RetypeWalk:
         analyzer = Analyzer(dialect=self._dialect, schema={"tables": described}, check_types=True)
         target = None
         if own is not None:
-            kind: Literal["view", "table"] = "view" if statement.target_kind == "view" else "table"
-            target = ScriptTarget(tuple(NamePart(part, True) for part in own.split(".")), kind)
+            # a view has the columns of its query, as a table has
+            target = ScriptTarget(tuple(NamePart(part, True) for part in own.split(".")))
         analyzer.add(Script(self._index.texts.sql(statement), None, target))
         result = analyzer.result()
         conflicts = [issue for issue in result.issues if issue.code == TYPE_CONFLICT]

@@ -41,9 +41,9 @@ class StatementIndex:
         self._edges: dict[int, dict[ColumnKey, list[ColumnEdge]]] = {}
         self._named: dict[int, dict[ColumnKey, int]] = {}
         for place, statement in enumerate(result.statements):
-            tables = dict.fromkeys(fold(reference.table) for reference in statement.references)
-            tables.update(dict.fromkeys(fold(edge.source) for edge in statement.table_lineage))
-            for table in tables:
+            tables = {reference.table for reference in statement.references}
+            tables.update(edge.source for edge in statement.table_lineage)
+            for table in {fold(table) for table in tables}:
                 self._readers.setdefault(table, []).append(place)
         self._writers: dict[str, list[int]] = {}
         for place, statement in enumerate(result.statements):
@@ -57,6 +57,11 @@ class StatementIndex:
         """The statements that need a table to write into it; the one that makes it does not."""
         places = self._writers.get(self.fold(table), [])
         return [place for place in places if self.statements[place].statement_type in _WRITERS]
+
+    def touching(self, table: str) -> list[StatementLineage]:
+        """The statements that read, make or write a table."""
+        places = dict.fromkeys([*self._readers.get(self.fold(table), []), *self._writers.get(self.fold(table), [])])
+        return [self.statements[place] for place in places]
 
     def edges(self, place: int, table: str, column: str) -> list[ColumnEdge]:
         """The edges of a statement that start at a column."""

@@ -24,6 +24,7 @@ from lakebed.lineage.statements.select import query_target
 from lakebed.lineage.statements.session import report_unsupported
 from lakebed.lineage.statements.unparsed import named_lineage
 from lakebed.lineage.tables import NamePart
+from lakebed.lineage.transformations import ExplainedParts, explain
 from lakebed.lineage.type_checks import TypedParts, report_type_conflicts
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Analyzer:
         merge_columns: bool = False,
         references: bool = False,
         check_types: bool = False,
+        transformations: bool = False,
     ) -> None:
         found = find_dialect(dialect)
         if found is None:
@@ -91,6 +93,8 @@ class Analyzer:
         self._references = references
         # whether types that do not fit are issues, for those who ask what a new type breaks
         self._check_types = check_types
+        # whether each statement says how its values are made, for exports that tell it
+        self._transformations = transformations
         self._statements: list[StatementLineage] = []
         self._issues: list[Issue] = []
         self._index = 0
@@ -133,6 +137,8 @@ class Analyzer:
             ctx.references = {}
         if self._check_types:
             ctx.typed = TypedParts()
+        if self._transformations:
+            ctx.explained = ExplainedParts()
         if parsed.piece is not None and parsed.piece.routine is not None:
             self._head(parsed.piece, parsed.piece.routine, ctx)
         elif parsed.problem is not None or parsed.tree is None:
@@ -153,6 +159,8 @@ class Analyzer:
         try:
             with without_warnings():
                 found = on_deep_stack(lambda: analyze_statement(tree, ctx)) if is_deep else analyze_statement(tree, ctx)
+            if ctx.explained is not None and len(found) == 1:
+                found = [replace(found[0], transformations=explain(ctx.explained, ctx))]
             self._statements += [*ctx.nested, *found]
             if ctx.typed is not None:
                 report_type_conflicts(ctx.typed, ctx)
@@ -252,12 +260,14 @@ def analyze(
     schema: LineageSchema = None,
     allow_implied: bool = True,
     merge_columns: bool = False,
+    transformations: bool = False,
 ) -> AnalyzeResult:
     """The lineage of a script: which column of which statement comes from which, and issues for what is not known.
 
     `schema` is the imported schema: a mapping as the contract describes it, its JSON text, an address as `--schema`
     takes it (a file, `duckdb:FILE`, `iceberg:NS`, `dbt:DIR`, a database's URL), several of them, a Spark session or an
-    SQLAlchemy engine. Nothing in the SQL raises: what cannot be parsed or resolved is an issue of the result.
+    SQLAlchemy engine. With `transformations` each statement says how its values are made, which OpenLineage wants to
+    know. Nothing in the SQL raises: what cannot be parsed or resolved is an issue of the result.
 
     >>> result = lakebed.analyze("CREATE VIEW v AS SELECT cost * 2 AS twice FROM bills", dialect="duckdb")
     >>> [(edge.source_table, edge.source_column, edge.target_column) for edge in result.statements[0].column_lineage]
@@ -268,6 +278,7 @@ def analyze(
         schema=imported_schema(schema, dialect=dialect),
         allow_implied=allow_implied,
         merge_columns=merge_columns,
+        transformations=transformations,
     )
     with defer_full_collections():
         for script in [Script(sql)] if isinstance(sql, str) else sql:

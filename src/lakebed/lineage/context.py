@@ -16,6 +16,7 @@ from lakebed.lineage.tables import CatalogTable, NamePart
 
 if TYPE_CHECKING:
     from lakebed.lineage.scope import Cte, Scope
+    from lakebed.lineage.transformations import ExplainedParts
     from lakebed.lineage.type_checks import TypedParts
 
 Env = Mapping[str, "Cte"]
@@ -51,6 +52,7 @@ class Context:
         "column_spelling",
         "dialect",
         "env",
+        "explained",
         "index",
         "issues",
         "nested",
@@ -106,6 +108,8 @@ class Context:
         self.references: dict[tuple[str, str], int] | None = None
         # what has types that can be compared; None where nobody asks
         self.typed: TypedParts | None = None
+        # what the statement writes and what it is made of; None where nobody asks
+        self.explained: ExplainedParts | None = None
         # false inside of EXISTS, where `*` stands for no columns at all
         self.stars_matter = True
         # the procedure or block around, where there is one

@@ -13,6 +13,7 @@ from lakebed.lineage.gc_pause import defer_full_collections
 
 if TYPE_CHECKING:
     from lakebed.lineage.tables import CatalogTable
+    from lakebed.lineage.transformations import Transformations
 
 Role = Literal["value", "conditional", "window", "filter", "join"]
 Severity = Literal["error", "warning", "info"]
@@ -177,6 +178,8 @@ class StatementLineage:
     file: str | None = None
     # what the statement would miss if it went, a CTE that nothing reads included; only where an analysis asks for it
     references: tuple[Reference, ...] = ()
+    # how the values are made of their sources; only where an analysis asks for it
+    transformations: "Transformations | None" = None
 
     @cached_property
     def graph(self) -> NodesAndEdges:

@@ -87,6 +87,7 @@ def trace_project(
     allow_implied: bool = True,
     merge_columns: bool = False,
     references: bool = False,
+    transformations: bool = False,
 ) -> ProjectLineage:
     """The lineage of scripts that were read, in the order of what they read."""
     imported = _joined(project.schema, imported_schema(schema, dialect=dialect))
@@ -96,6 +97,7 @@ def trace_project(
         allow_implied=allow_implied,
         merge_columns=merge_columns,
         references=references,
+        transformations=transformations,
     )
     with defer_full_collections():
         parsed = [analyzer.parse(script) for script in project.scripts]

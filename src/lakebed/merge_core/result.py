@@ -12,7 +12,8 @@ from lakebed.merge_core.spec import MergeStrategy
 class MergeResult:
     """What a merge did. Always `total = before + inserted - deleted`, which is what lies on disk.
 
-    Of a dry run it is what the merge would do; `plan` says how.
+    Of a dry run it is what the merge would do; `plan` says how. `retries` is how often it was tried again because
+    another writer had committed first.
     """
 
     inserted: int = 0
@@ -25,6 +26,7 @@ class MergeResult:
     files_kept: int = 0
     dry_run: bool = False
     plan: MergePlan | None = field(default=None, compare=False, repr=False)
+    retries: int = 0
 
     def __post_init__(self) -> None:
         check_balance(before=self.before, after=self.total, inserted=self.inserted, deleted=self.deleted)
@@ -40,6 +42,7 @@ class MergeResult:
             "files_rewritten": self.files_rewritten,
             "files_kept": self.files_kept,
             "dry_run": self.dry_run,
+            "retries": self.retries,
         }
         return result if self.plan is None else {**result, "plan": self.plan.to_dict()}
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -86,7 +86,8 @@ class Policy:
 class EvolutionPlan:
     """(current, incoming, policy) -> what changes, what stays, and where each column's values come from.
 
-    `conflicts` were solved by variant columns; under the policy `refuse` there is no plan with a conflict.
+    `conflicts` were solved by variant columns; under the policy `refuse` there is no plan with a conflict. Where a plan
+    was applied, `retries` is how often that was tried again because another writer had committed first.
     """
 
     current: Schema | None
@@ -97,6 +98,7 @@ class EvolutionPlan:
     conflicts: tuple[Conflict, ...]
     final: Schema
     sources: tuple[Source, ...]
+    retries: int = field(default=0, compare=False)
 
     @property
     def creates(self) -> bool:
@@ -149,7 +151,7 @@ class EvolutionPlan:
 
     def to_dict(self) -> dict[str, object]:
         """What `--json` prints of a plan."""
-        return {**self._facts(), "hash": self.hash}
+        return {**self._facts(), "hash": self.hash, "retries": self.retries}
 
     def _facts(self) -> dict[str, object]:
         return {

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 from lakebed.config import load_settings
 from lakebed.engines.registry import local_engine
 from lakebed.errors import ConfigError, SchemaError
-from lakebed.retry import retry
+from lakebed.retry import count_retries, retry
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.duckdb import from_duckdb
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
@@ -64,10 +65,11 @@ def evolve(
     # Before the table is touched: a ledger that cannot be written is a refusal, not a change that nobody knows of.
     with workspace.ledger() as ledger:
         record_unrecorded(opened, state, ledger, place)
-        plan, version = apply(opened, lambda _: incoming, policy, ledger_place=place)
+        with count_retries() as count:
+            plan, version = apply(opened, lambda _: incoming, policy, ledger_place=place)
         if plan.changes_schema:
             ledger.record_schema_changes(opened.address, schema_changes(plan), version=version)
-    return plan
+    return replace(plan, retries=count.retries)
 
 
 def apply(

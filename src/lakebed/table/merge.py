@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,13 +22,14 @@ from lakebed.errors import (
     UnsupportedType,
 )
 from lakebed.merge_core import refusals
-from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
+from lakebed.merge_core.follow import find_arrivals, follow, same_schema_change
+from lakebed.merge_core.plan import MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
 from lakebed.merge_core.result import MergeResult, check_balance
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.merge_core.validate import Unified, unify
-from lakebed.model import Staging
-from lakebed.retry import retry
+from lakebed.model import Staging, WrittenFile
+from lakebed.retry import count_retries, retry
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
@@ -37,7 +38,7 @@ from lakebed.state.unrecorded import change_properties, may_be_unrecorded, recor
 from lakebed.storage import Storage
 from lakebed.table.recount import Recount
 from lakebed.targets.address import Address, open_target
-from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
+from lakebed.targets.base import Change, Commit, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.shared.footers import with_bounds
 
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ def merge(
             ledger_place=None if table is target else settings.ledger_place,
         )
         try:
-            return retry(run.attempt, what=f"the merge into {table.address}")
+            with count_retries() as count:
+                done = retry(run.attempt, what=f"the merge into {table.address}")
+            return replace(done, retries=count.retries)
         except ConcurrentModification as error:
             raise refusals.concurrent(spec, target=table.address) from error
 
@@ -127,6 +130,10 @@ def _one_of(
             remedy="Give partition_by alone.",
         )
     return partition_columns if partition_by is None else partition_by
+
+
+class _MayFollow(ConcurrentModification):
+    """Another commit came first, and the files that are written can be committed on top of it."""
 
 
 @dataclass
@@ -223,11 +230,11 @@ class _Run:
         files = with_bounds(state.files, self.storage, unified.spec.keys)
         pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         _refuse_nulls(unified, pruned.nulls)
-        matches = Matches()
+        # Without candidates too: what an earlier attempt found in files that are gone must not count.
+        in_path = self._in_path(state.partition_by)
+        matches = self.rows.match(unified, pruned.candidates, in_path=in_path)
+        _refuse_nulls(unified, matches.nulls)
         if pruned.candidates:
-            in_path = self._in_path(state.partition_by)
-            matches = self.rows.match(unified, pruned.candidates, in_path=in_path)
-            _refuse_nulls(unified, matches.nulls)
             if recount is not None:
                 recount.check_matched(unified.spec, pruned.candidates, matches, in_path=in_path)
             pass_checkpoint("keys matched")
@@ -264,12 +271,53 @@ class _Run:
                 )
             if recount is not None:
                 recount.check_written(job, merged)
-            told = {**_properties(plan), **change_properties(plan.evolution, self.ledger_place)}
-            change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=told)
-            commit = self.target.commit(state, staging, change)
+            plan, commit = self._commit_files(state, staging, plan, merged.files)
         pass_checkpoint("merge committed")
         self._remember(plan.evolution, commit.version)
         return _result(plan, dry_run=False)
+
+    def _commit_files(
+        self, state: TableState, staging: Staging, plan: MergePlan, files: tuple[WrittenFile, ...]
+    ) -> tuple[MergePlan, Commit]:
+        """Makes the new files visible, on top of commits that came in between where these hold none of the keys.
+
+        Returns the plan as it was carried out. Raises ConcurrentModification where the merge must be planned again.
+        """
+
+        def attempt() -> tuple[MergePlan, Commit]:
+            nonlocal state, plan
+            told = {**_properties(plan), **change_properties(plan.evolution, self.ledger_place)}
+            change = Change(plan.evolution, files, (*plan.rewrite, *plan.drop), properties=told)
+            try:
+                return plan, self.target.commit(state, staging, change)
+            except ConcurrentModification as refused:
+                now = self.target.state()
+                followed = None if now.version == state.version else self._follow(plan, state, now)
+                if followed is None:
+                    raise
+                state, plan = now, followed
+                raise _MayFollow(f"{self.target.address}: another writer committed other rows") from refused
+
+        return retry(attempt, what=f"the merge on top of another commit to {self.target.address}", on=_MayFollow)
+
+    def _follow(self, plan: MergePlan, state: TableState, now: TableState) -> MergePlan | None:
+        """The plan on the table as it is now; None where keys, columns or files that it depends on have changed."""
+        if not state.exists or now.partition_by != state.partition_by:
+            return None
+        unified = self._unified(now)
+        arrivals = find_arrivals(plan, now.files) if same_schema_change(plan, unified) else None
+        # Rows that another writer deleted beside its files are still inside them: those are settled first.
+        if arrivals is None or now.rows != sum(file.rows for file in now.files):
+            return None
+        files, source = with_bounds(arrivals.new, self.storage, unified.spec.keys), self._check(unified)
+        pruned = prune(files, source.keys, only_extremes=source.only_extremes)
+        if pruned.nulls:
+            return None
+        if pruned.candidates:
+            matches = self.rows.match(unified, pruned.candidates, in_path=self._in_path(now.partition_by))
+            if matches.rows or matches.nulls:
+                return None
+        return follow(plan, unified, arrivals)
 
     def _merge_rows(self, unified: Unified, state: TableState, source: CheckedSource) -> MergeResult:
         if not isinstance(self.target, MergesRows):

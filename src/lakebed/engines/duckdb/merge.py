@@ -104,12 +104,15 @@ class DuckDBSource:
             self._leave_to_arrow(unified.spec)
             return self._arrow.match(unified, files, in_path=in_path)
         ready = self._known()
+        if self._matched is not None:
+            self._scratch.drop(self._matched)
+            self._matched = None
+        if not files:
+            return Matches()
         self._reach([file.uri for file in files])
         with duckdb_failures(unified.spec, files):
             keys = self._target_keys(ready, files, in_path)
             nulls = self._null_keys(ready, keys, files)
-            if self._matched is not None:
-                self._scratch.drop(self._matched)
             self._matched = self._scratch.table("matched", self._matched_rows(ready, keys))
             counted = self._scratch.rows(f"SELECT {q(sql.FILE)}, count(*) FROM {q(self._matched)} GROUP BY ALL")
             distinct = ", ".join(q(key) for key in sql.scratch_keys(ready.spec.keys))

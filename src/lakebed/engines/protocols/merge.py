@@ -75,7 +75,7 @@ class MergeSource(Protocol):
         ...
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
-        """Looks the keys up in these files, by value."""
+        """Looks the keys up in these files, by value. What `write` does rests on the last look, one at no file too."""
         ...
 
     def write(self, job: MergeJob) -> Merged:

@@ -54,6 +54,9 @@ class ArrowSource:
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
         checked = self.checked
+        self._matched = {}
+        if not files:
+            return Matches()
         with arrow_failures(unified.spec):
             found = dict(
                 zip(

@@ -119,6 +119,9 @@ class SparkSource:
             )
             return self._here.match(unified, files, in_path=in_path)
         staged, index = self._known()
+        self._matched = []
+        if not files:
+            return Matches()
         for file in files:
             require_shared(file.uri, self._session)
         groups = tuple(tuple(for_workers(file) for file in group) for group in _groups(files))
@@ -291,6 +294,8 @@ class FrameSource(SparkSource):
         for file in files:
             require_shared(file.uri, self._session)
         self._candidates = tuple(files)
+        if not files:
+            return Matches()
         return self._shuffle.match([for_workers(file) for file in files], in_path)
 
     def write(self, job: MergeJob) -> Merged:

@@ -101,6 +101,8 @@ class _Creation:
             complete = True
         if self.kind != "model":
             self.declare(columns, complete)
+        if ctx.explained is not None:
+            ctx.explained.rows.append((names, relation))
         statement_type = kind or ("CREATE_VIEW" if self.kind == "view" else "CREATE_TABLE_AS")
         results = [self.result(statement_type, written, names)]
         to = self.property(exp.ToTableProperty)

@@ -101,6 +101,8 @@ def _mapped(
     written: list[Written] = [
         (name, place, refs) for place, (name, refs) in enumerate(zip(names, relation.refs, strict=False))
     ]
+    if ctx.explained is not None:
+        ctx.explained.rows.append((names, relation))
     if ctx.typed is not None:
         ctx.typed.rows.append((target.name, target.relation, names, relation))
     conflict = node.args.get("conflict")

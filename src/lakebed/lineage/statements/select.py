@@ -18,6 +18,8 @@ from lakebed.lineage.statements.result import (
 def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """A query whose rows go to the client, or with INTO to a new table."""
     relation = ctx.resolve_query(node, {}, None, ctx)
+    if ctx.explained is not None:
+        ctx.explained.rows.append((relation.names, relation))
     if ctx.piece is not None:
         _remember(relation, ctx.piece)
         if ctx.piece.place is not None:

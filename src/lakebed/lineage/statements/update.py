@@ -131,6 +131,8 @@ def assigned(assignment: exp.Expr, target: WriteTarget, scope: Scope, ctx: Conte
     left, right = assignment.args["this"], assignment.args["expression"]
     if not isinstance(left, exp.Tuple | exp.Paren):
         name = _name(left, target, ctx)
+        if ctx.explained is not None:
+            ctx.explained.values.append((name, right, scope))
         if ctx.typed is not None:
             ctx.typed.values.append((target.name, target.relation, name, right, scope))
         return [(name, None, refs_of(right, scope, ctx))]

@@ -18,9 +18,12 @@ from pyiceberg.table import FileScanTask, Table
 
 from lakebed.model import WrittenFile
 from lakebed.storage import join
-from lakebed.targets.iceberg.files import FOOTERS_AT_ONCE, describe, field_ids
+from lakebed.targets.iceberg.branches import begin_branch
+from lakebed.targets.iceberg.files import FOOTERS_AT_ONCE, field_ids
+from lakebed.targets.iceberg.partitions import describe_by_partition, remove_split
 from lakebed.targets.iceberg.schema import physical_schema
-from lakebed.targets.iceberg.state import current_files
+from lakebed.targets.iceberg.state import current_files, is_read_by_engines
+from lakebed.targets.iceberg.transaction import OneCommit, Replacement
 
 OPERATION = "lakebed.operation"
 SETTLE = "settle"
@@ -42,10 +45,12 @@ def unsettled(table: Table) -> list[FileScanTask]:
     """The files that cannot be read by name alone."""
     tasks = current_files(table)
     if names_are_stable(table):
-        return [task for task in tasks if task.delete_files]
+        return [task for task in tasks if task.delete_files or not is_read_by_engines(task.file)]
     known = field_ids(physical_schema(table.schema()))
 
     def differs(task: FileScanTask) -> bool:
+        if not is_read_by_engines(task.file):
+            return True
         with table.io.new_input(task.file.file_path).open() as stream:
             inside = field_ids(pq.read_schema(stream))
         return bool(task.delete_files) or any(known.get(path) != field_id for path, field_id in inside.items())
@@ -54,7 +59,7 @@ def unsettled(table: Table) -> list[FileScanTask]:
         return [task for task, wrong in zip(tasks, pool.map(differs, tasks), strict=True) if wrong]
 
 
-def settle(table: Table) -> int:
+def settle(table: Table, branch: str | None = None) -> int:
     """Rewrites such files and commits them; returns how many there were, and does nothing where there are none.
 
     PyIceberg validates this commit: a concurrent one that touches the same files makes it fail.
@@ -69,14 +74,16 @@ def settle(table: Table) -> int:
         for number, task in enumerate(waiting)
         if (file := _rewrite(table, task, folder, f"{number:05d}.parquet", schema)) is not None
     ]
-    files = describe(written, folder=folder, schema=schema, metadata=table.metadata, io=table.io)
-    transaction = table.transaction()
-    with transaction.update_snapshot(snapshot_properties={OPERATION: SETTLE}).overwrite() as snapshot:
+    files = describe_by_partition(written, folder=folder, schema=schema, metadata=table.metadata, io=table.io)
+    transaction = OneCommit(table)
+    begin_branch(transaction, branch)
+    with Replacement(transaction, {OPERATION: SETTLE}, branch=branch) as snapshot:
         for task in waiting:
             snapshot.delete_data_file(task.file)
         for described in files:
             snapshot.append_data_file(described)
     transaction.commit_transaction()
+    remove_split(written, files, folder=folder, io=table.io)
     return len(waiting)
 
 

@@ -1,4 +1,4 @@
-"""The Iceberg target: `iceberg:[CATALOG:]NAMESPACE.TABLE`, one catalog commit and one snapshot for each change."""
+"""The Iceberg target: `iceberg:[CATALOG:]NAMESPACE.TABLE[@BRANCH]`, one commit and one snapshot for each change."""
 
 import re
 import shutil
@@ -20,6 +20,7 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
+from pyiceberg.table.refs import MAIN_BRANCH
 
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import DEFAULT_CATALOG
@@ -30,18 +31,21 @@ from lakebed.schema.iceberg import RULES
 from lakebed.storage import Storage, is_local, local_path
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, TableState
 from lakebed.targets.iceberg import maintenance
+from lakebed.targets.iceberg.branches import at_branch, publish, require_branch, require_ref, require_trunk
 from lakebed.targets.iceberg.catalog import CatalogSettings
 from lakebed.targets.iceberg.commit import OutcomeUnknown, answering, commit, landed, last_commit, write_snapshot
+from lakebed.targets.iceberg.partitions import remove_split
 from lakebed.targets.iceberg.read import read, scan_plan, totals
 from lakebed.targets.iceberg.schema import evolve, new_table_schema, partition_spec, physical_schema
 from lakebed.targets.iceberg.settle import settle, unsettled
 from lakebed.targets.iceberg.slices import affected
 from lakebed.targets.iceberg.state import ABSENT, absent, by_uri, require_writable, table_state, version
+from lakebed.targets.iceberg.transaction import OneCommit
 from lakebed.targets.scan import ScanPlan
 from lakebed.targets.shared.containment import require_no_link
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.sums import no_totals
-from lakebed.targets.snapshots import Expired, SnapshotRecord
+from lakebed.targets.snapshots import Expired, Publication, SnapshotRecord
 
 STAGING_PREFIX = "lakebed-"
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
@@ -63,21 +67,31 @@ class IcebergTarget:
     """One Iceberg table. Opening it touches nothing; the catalog is connected to when it is first needed."""
 
     def __init__(
-        self, namespace: str, table: str, catalog: CatalogSettings, *, namespace_is_catalog: bool = False
+        self,
+        namespace: str,
+        table: str,
+        catalog: CatalogSettings,
+        *,
+        branch: str | None = None,
+        namespace_is_catalog: bool = False,
     ) -> None:
         """`namespace_is_catalog`: the namespace begins with the name of another catalog, which may be meant."""
         if not table or not all(namespace.split(".")):
             raise ConfigError("an Iceberg table is written iceberg:NAMESPACE.TABLE")
         self.identifier = (*namespace.split("."), table)
         self.settings = catalog
+        self.branch = branch
         self._namespace_is_catalog = namespace_is_catalog
         self._creations: dict[str, CreateTableTransaction] = {}
         self._undecided: set[str] = set()
+        # As it was last seen. Reading the metadata of a table with a long history takes longer than most changes.
+        self._known: Table | None = None
 
     @property
     def address(self) -> str:
         catalog = "" if self.settings.name == DEFAULT_CATALOG else f"{self.settings.name}:"
-        return f"iceberg:{catalog}{self.name}"
+        branch = "" if self.branch is None else f"@{self.branch}"
+        return f"iceberg:{catalog}{self.name}{branch}"
 
     @property
     def name(self) -> str:
@@ -94,8 +108,10 @@ class IcebergTarget:
         return self.settings.open()
 
     def table(self) -> Table | None:
-        """The table as PyIceberg knows it, or None where there is none."""
-        found = self.settings.load(self.catalog, self.identifier) if self.settings.exists else None
+        """The table as PyIceberg knows it, with the rows of the branch; None where there is no table."""
+        known = self._known
+        found = self.settings.load(self.catalog, self.identifier, known) if self.settings.exists else None
+        self._known = found
         if found is None and self._namespace_is_catalog and not self._namespace_exists():
             first, *rest = self.identifier
             raise ConfigError(
@@ -104,7 +120,7 @@ class IcebergTarget:
                 remedy=f"Did you mean iceberg:{first}:{'.'.join(rest)}? The namespace is written "
                 f"iceberg:{self.settings.name}:{self.name}.",
             )
-        return found
+        return None if found is None else at_branch(found, self.branch)
 
     def _namespace_exists(self) -> bool:
         if not self.settings.exists:
@@ -117,6 +133,12 @@ class IcebergTarget:
         table = self.table()
         if table is None:
             raise no_such_table(self.address, where=f"the Iceberg catalog {self.settings.describe()}")
+        return table
+
+    def _readable_table(self) -> Table:
+        """The table, or NotFound where there is none, or none of its branches has the name."""
+        table = self.existing_table()
+        require_ref(table, self.branch)
         return table
 
     def state(self) -> TableState:
@@ -138,11 +160,14 @@ class IcebergTarget:
     def stage(self, state: TableState, evolution: EvolutionPlan, *, partition_by: Sequence[str] = ()) -> Staging:
         identifier = uuid.uuid4().hex
         if not state.exists:
+            require_trunk(None, self.branch, self.address)
             table = self._stage_creation(identifier, evolution, tuple(partition_by))
             schema, partitions = table.schema(), tuple(partition_by)
         else:
             table = self.existing_table()
             require_writable(table)
+            require_branch(table, self.branch)
+            require_trunk(table, self.branch, self.address)
             self._require_unmoved(table, state)
             if settled := self._settle(table):
                 raise ConcurrentModification(
@@ -150,7 +175,7 @@ class IcebergTarget:
                     "rewritten, which changes no row",
                     remedy="Plan again on the table as it is now.",
                 )
-            schema, partitions = evolve(table.transaction(), evolution), state.partition_by
+            schema, partitions = evolve(OneCommit(table), evolution), state.partition_by
         folder = table.location_provider().new_data_location(f"{STAGING_PREFIX}{identifier}")
         if is_local(folder):
             with self.settings.translated_errors():
@@ -183,11 +208,16 @@ class IcebergTarget:
     def settle(self) -> int:
         """Rewrites files that other writers covered with deletes or renamed columns; returns how many."""
         table = self.table()
-        return 0 if table is None else self._settle(table)
+        if table is None:
+            return 0
+        # Before any work: whoever settles is going to write.
+        require_writable(table)
+        require_branch(table, self.branch)
+        return self._settle(table)
 
     def _settle(self, table: Table) -> int:
         with self._refusing_others():
-            return settle(table)
+            return settle(table, self.branch)
 
     @contextmanager
     def _refusing_others(self) -> Iterator[None]:
@@ -197,6 +227,10 @@ class IcebergTarget:
                 yield
             except (CommitFailedException, ValidationException) as refused:
                 raise ConcurrentModification(f"{self.name} was changed by another commit: {refused}") from refused
+            except NotImplementedError as unsupported:
+                # A catalog on a server moves branches of tables of any format version; a database's cannot.
+                require_writable(self.existing_table())
+                raise TargetError(f"{self.name}: {unsupported}") from unsupported
 
     def _stage_creation(self, identifier: str, evolution: EvolutionPlan, partition_by: tuple[str, ...]) -> Table:
         schema = new_table_schema(evolution.final)
@@ -229,7 +263,9 @@ class IcebergTarget:
         try:
             with self.settings.translated_errors():
                 if state.exists:
-                    table = commit(self.existing_table(), by_uri(state), state.version, staging, change)
+                    table = commit(
+                        self.existing_table(), by_uri(state), state.version, staging, change, branch=self.branch
+                    )
                 else:
                     table = self._create(staging, change)
         except OutcomeUnknown:
@@ -238,6 +274,8 @@ class IcebergTarget:
             self._undecided.discard(staging.id)
             raise
         self._undecided.discard(staging.id)
+        self._known = table
+        table = at_branch(table, self.branch)
         return Commit(
             version=version(table.metadata),
             rows=self._rows(table),
@@ -249,9 +287,9 @@ class IcebergTarget:
         if staging.id not in self._creations:
             made_empty = self.existing_table()
             planned_on = version(made_empty.metadata) if made_empty.current_snapshot() is None else ABSENT
-            return commit(made_empty, {}, planned_on, staging, change)
+            return commit(made_empty, {}, planned_on, staging, change, branch=self.branch)
         creation = self._creations[staging.id]
-        write_snapshot(creation, creation._table, staging, change)
+        arriving = write_snapshot(creation, creation._table, staging, change, branch=self.branch)
         try:
             with answering(self.name):
                 table = creation.commit_transaction()
@@ -266,6 +304,7 @@ class IcebergTarget:
                 raise
             table = made
         pass_checkpoint("created")
+        remove_split(change.add, arriving, folder=staging.folder, io=table.io)
         del self._creations[staging.id]
         return table
 
@@ -300,17 +339,18 @@ class IcebergTarget:
         table = self.table()
         if table is None:
             return no_totals(columns)
+        require_ref(table, self.branch)
         with self.settings.translated_errors():
             return totals(table, slice_, columns, currency=currency)
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
-        table = self.existing_table()
+        table = self._readable_table()
         with self.settings.translated_errors():
             return read(table, columns)
 
     def scan_plan(self) -> ScanPlan:
         """The table's files for engines that read them themselves."""
-        table = self.existing_table()
+        table = self._readable_table()
         with self.settings.translated_errors():
             return scan_plan(table)
 
@@ -321,9 +361,15 @@ class IcebergTarget:
 
     def roll_back(self, snapshot: int) -> None:
         """Makes an earlier snapshot the current one; the schema stays as wide as it is."""
+        table = self._readable_table()
+        with self._refusing_others():
+            maintenance.roll_back(table, snapshot, branch=self.branch)
+
+    def publish(self, *, drop_branch: bool = False, dry_run: bool = False) -> Publication:
+        """Makes what the branch shows that of the table, or raises ConcurrentModification where that moved on."""
         table = self.existing_table()
         with self._refusing_others():
-            maintenance.roll_back(table, snapshot)
+            return publish(table, self.branch or MAIN_BRANCH, drop_branch=drop_branch, dry_run=dry_run)
 
     def expire(self, before: datetime, *, dry_run: bool = False) -> Expired:
         """Forgets snapshots older than this and removes the files that only they held."""
