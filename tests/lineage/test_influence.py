@@ -50,6 +50,7 @@ QUERIES = [
     "SELECT p.name, l.m FROM people p, LATERAL (SELECT max(amount) AS m FROM orders o WHERE o.id = p.id) l",
     "SELECT p.name, l.m FROM people p LEFT JOIN LATERAL "
     "(SELECT sum(amount) + p.age AS m FROM orders o WHERE o.id = p.id) l ON true",
+    "SELECT p.name, l.m FROM people p, (SELECT p.age + 1 AS m) l",
     "SELECT a.name, c.n FROM people a, LATERAL (SELECT a.age * 2 AS m) b, LATERAL (SELECT b.m + 1 AS n) c",
     "SELECT name, (SELECT sum(amount) FROM orders o WHERE o.id = p.id) AS s FROM people p",
     "SELECT name, (SELECT p.age + max(amount) FROM orders) AS s FROM people p",
