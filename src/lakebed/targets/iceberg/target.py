@@ -54,13 +54,14 @@ CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rew
 # say exactly which slices they hold; manifests are merged once there are many, and of the metadata files, each of which
 # repeats every schema, a hundred are kept.
 _STAGING_NAME = re.compile(re.escape(STAGING_PREFIX) + "[0-9a-f]{32}")
+_METRICS = "write.metadata.metrics.column."
 TABLE_PROPERTIES = {
     "format-version": "2",
     "commit.manifest-merge.enabled": "true",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
     "write.parquet.compression-codec": "zstd",
-} | {f"write.metadata.metrics.column.{name}": "full" for name in RESERVED_COLUMNS}
+} | {f"{_METRICS}{name}": "full" for name in RESERVED_COLUMNS}
 
 
 class IcebergTarget:
@@ -235,20 +236,23 @@ class IcebergTarget:
     def _stage_creation(self, identifier: str, evolution: EvolutionPlan, partition_by: tuple[str, ...]) -> Table:
         schema = new_table_schema(evolution.final)
         spec = partition_spec(schema, partition_by) if partition_by else UNPARTITIONED_PARTITION_SPEC
+        # Metrics of a column that the table lacks are refused by Iceberg's own catalog, and by Spark ever after.
+        kept = {f"{_METRICS}{column.name}" for column in schema.fields}
+        properties = {
+            key: value for key, value in TABLE_PROPERTIES.items() if not key.startswith(_METRICS) or key in kept
+        }
         with self.settings.translated_errors():
             with suppress(NamespaceAlreadyExistsError):  # another process was quicker
                 self.catalog.create_namespace_if_not_exists(self.identifier[:-1])
             try:
                 creation = self.catalog.create_table_transaction(
-                    self.identifier, schema, partition_spec=spec, properties=TABLE_PROPERTIES
+                    self.identifier, schema, partition_spec=spec, properties=properties
                 )
             except TableAlreadyExistsError as quicker:
                 raise ConcurrentModification(f"{self.name} was created by another process just now") from quicker
             except BadRequestError:
                 # S3 Tables cannot stage a creation: there an empty table is made first, and the rows are its commit.
-                return self.catalog.create_table(
-                    self.identifier, schema, partition_spec=spec, properties=TABLE_PROPERTIES
-                )
+                return self.catalog.create_table(self.identifier, schema, partition_spec=spec, properties=properties)
         self._creations[identifier] = creation
         return creation._table
 
