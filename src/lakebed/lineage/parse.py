@@ -25,6 +25,7 @@ from lakebed.lineage.dialects import Dialect
 from lakebed.lineage.named_tables import NamedTables, named_tables, without_data
 from lakebed.lineage.pieces import Language, Piece, is_procedural, with_semicolons
 from lakebed.lineage.procedural import Cutter
+from lakebed.lineage.simplified import simplified
 from lakebed.lineage.token_rewrites import rewrite
 from lakebed.lineage.tokens_view import TokensView
 
@@ -161,6 +162,7 @@ class ScriptParser:
             sql = f"INSERT {rest}"
             tokens = self._tokenizer.tokenize(sql)
         problem = None
+        trees: list[exp.Expr | None] = [None]
         depth, deep = _nesting(tokens)
         if deep is not None:
             problem = ParseProblem(
@@ -185,13 +187,32 @@ class ScriptParser:
             problem = ParseProblem("the statement is nested too deeply", span)
         except Exception as error:  # noqa: BLE001  errors of sqlglot's parser that are not its own: others must not be lost
             problem = ParseProblem(f"the parser failed: {_first_line(error)}", span)
+        if problem is not None or _is_text(trees[0]):
+            tree = self._parse_simplified(tokens, sql)
+            if tree is not None:
+                return ParsedStatement(tree, span, offset, piece=around, is_deep=is_deep)
         if problem is not None:
+            if tokens[0].token_type is TokenType.ALTER:
+                # kept as text, as sqlglot does with most that it does not know
+                text = exp.Literal.string(sql[tokens[0].end + 1 : tokens[-1].end + 1])
+                return ParsedStatement(exp.Command(this="ALTER", expression=text), span, offset, piece=around)
             kind = without_data(tokens)
             if kind is not None:
                 return ParsedStatement(None, span, offset, piece=piece._replace(routine=kind))
             return ParsedStatement(None, span, offset, problem, named_tables(tokens, sql), around)
         tree = next((tree for tree in trees if tree is not None), None)
         return ParsedStatement(tree, span, offset, piece=around, is_deep=is_deep)
+
+    def _parse_simplified(self, tokens: list[Token], sql: str) -> exp.Expr | None:
+        """The tree of the statement without clauses that the parser does not know; None where that does not help."""
+        for shorter in simplified(tokens, sql):
+            try:
+                tree = self._parser.parse(rewrite(shorter, self._name), sql)[0]
+            except Exception:  # noqa: BLE001  the problem of the whole statement is reported
+                continue
+            if tree is not None and not _is_text(tree):
+                return tree
+        return None
 
 
 @cache
@@ -201,6 +222,11 @@ def _word_tokenizer(dialect: str) -> Tokenizer:
     known = SqlglotDialect.get_or_raise({"athena": "trino"}.get(dialect, dialect) or None)
     kind: type[Tokenizer] = type("WordTokenizer", (known.tokenizer_class,), {"COMMANDS": set()})
     return kind(dialect=known)
+
+
+def _is_text(tree: exp.Expr | None) -> bool:
+    """Whether the parser kept a statement as text that may move data."""
+    return isinstance(tree, exp.Command) and str(tree.args["this"]).upper() in ("CREATE", "DELETE", "TRUNCATE", "MERGE")
 
 
 def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
