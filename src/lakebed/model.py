@@ -24,6 +24,9 @@ Compression: TypeAlias = Literal["none", "gzip", "zip"]
 SourceKind: TypeAlias = Literal["cur", "cur2", "focus", "plain"]
 DeliveryState: TypeAlias = Literal["discovered", "staging", "staged", "loading", "loaded", "failed", "superseded"]
 
+# The fields that a source lacks inside a struct that it has: None is the whole field, else what a struct in it lacks.
+Lacking: TypeAlias = "Mapping[str, Lacking | None]"
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slice:

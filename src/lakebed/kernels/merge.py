@@ -7,7 +7,7 @@ by the target.
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import pyarrow as pa
@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from lakebed.kernels.conform import as_type, conform
+from lakebed.kernels.columns import find_columns
+from lakebed.kernels.conform import as_type, conform, with_kept_fields
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import KeyIndex, counting
 from lakebed.kernels.parquet import repeating_columns
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import DataFile, MergeCounts, WrittenFile
+from lakebed.model import DataFile, Lacking, MergeCounts, WrittenFile
 
 T = TypeVar("T")
 
@@ -50,6 +51,7 @@ class Rules:
     schema: pa.Schema
     physical: pa.Schema
     emptied: frozenset[str] = frozenset()  # columns that the source lacks and an update sets to NULL
+    kept_fields: Mapping[str, Lacking] = field(default_factory=dict)  # inside structs, and an update keeps them
     update_matched: bool = False
     delete_matched: bool = False
     delete_unmatched: bool = False
@@ -111,21 +113,20 @@ def read_keys(
     """The key columns of a file in the given types; those of its path are repeated, those it lacks are NULL."""
     with _open(file.uri, storage) as reader:
         total = reader.metadata.num_rows
-        present = {name.casefold(): name for name in reader.schema_arrow.names}
         paths = _path_values(file, in_path)
-        wanted = [
-            present[key.casefold()] for key in keys.names if key.casefold() in present and key.casefold() not in paths
+        present = reader.schema_arrow.names
+        places = find_columns(keys, reader.schema_arrow)
+        names = [
+            None if place is None or key.casefold() in paths else present[place]
+            for key, place in zip(keys.names, places, strict=True)
         ]
-        table = reader.read(columns=wanted) if wanted else None
+        table = reader.read(columns=[name for name in names if name is not None])
         columns = []
-        for key in keys:
-            folded = key.name.casefold()
-            if folded in paths:
-                columns.append(pa.chunked_array([_repeated(paths[folded], key.type, total)]))
-            elif table is not None and folded in present:
-                columns.append(as_type(table[present[folded]], key.type))
+        for key, name in zip(keys, names, strict=True):
+            if name is not None:
+                columns.append(as_type(table[name], key.type))
             else:
-                columns.append(pa.chunked_array([pa.nulls(total, key.type)]))
+                columns.append(pa.chunked_array([_repeated(paths.get(key.name.casefold()), key.type, total)]))
         return columns
 
 
@@ -149,7 +150,7 @@ def rewrite(
                 for batch, rows, positions in _ahead(_batches(reader, file, matched, rules)):
                     before = batch.num_rows
                     if len(rows) and rules.update_matched:
-                        batch = _updated(batch, rows, source, positions, rules.emptied)
+                        batch = _updated(batch, rows, source, positions, rules)
                         updated += len(rows)
                     batch, removed, leaving = _remaining(batch, rows, partition, rules)
                     deleted += removed
@@ -202,7 +203,7 @@ def write_rows(
             for begin in range(start, min(start + rows_per_file, len(mine)), BATCH_ROWS):
                 taken = rows.take(mine.slice(begin, min(BATCH_ROWS, start + rows_per_file - begin))).combine_chunks()
                 columns = [_one_chunk(column) for column in taken.columns]
-                arrays = conform(taken.column_names, columns, rules.schema, taken.num_rows)
+                arrays = conform(taken.schema, columns, rules.schema, taken.num_rows, by_id=False)
                 sink.write(pa.RecordBatch.from_arrays(arrays, schema=rules.schema))
             if (done := sink.close(partition)) is not None:
                 written.append(done)
@@ -266,14 +267,21 @@ def _batches(
     reader: pq.ParquetFile, file: DataFile, matched: Matched | None, rules: Rules
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array, pa.Array]]:
     schema, paths = rules.schema, _path_values(file, rules.in_path)
-    known = {field.casefold() for field in schema.names}
-    wanted = [name for name in reader.schema_arrow.names if name.casefold() in known and name.casefold() not in paths]
+    # The physical fields have the ids by which the file's columns are found.
+    inside = set(rules.physical.names)
+    fields = [rules.physical.field(field.name) if field.name in inside else field for field in schema]
+    present = reader.schema_arrow
+    places = [
+        None if field.name.casefold() in paths else place
+        for field, place in zip(fields, find_columns(fields, present), strict=True)
+    ]
+    wanted = [present.names[place] for place in sorted(place for place in places if place is not None)]
     rows_of = _Places(matched.rows if matched else pa.array([], pa.int64()))
     positions_of = matched.positions if matched else pa.array([], pa.int32())
     start = 0
     for batch in reader.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
         rows = batch.num_rows
-        arrays = conform(wanted, batch.columns, schema, rows)
+        arrays = conform(batch.schema, batch.columns, fields, rows, by_id=True)
         for place, name in enumerate(schema.names):
             if name.casefold() in paths:
                 arrays[place] = _repeated(paths[name.casefold()], schema.field(place).type, rows)
@@ -313,7 +321,7 @@ class _Places:
 
 
 def _updated(
-    batch: pa.RecordBatch, rows: pa.Array, source: pa.Table, positions: pa.Array, emptied: frozenset[str]
+    batch: pa.RecordBatch, rows: pa.Array, source: pa.Table, positions: pa.Array, rules: Rules
 ) -> pa.RecordBatch:
     mask = _mask(batch.num_rows, rows)
     arrays = []
@@ -321,9 +329,11 @@ def _updated(
     for field_ in batch.schema:
         old = batch.column(field_.name)
         if field_.name in delivered:
-            new = source.column(field_.name).take(positions)
-            arrays.append(_replace(old, mask, _one_chunk(new)))
-        elif field_.name in emptied:
+            new = _one_chunk(source.column(field_.name).take(positions))
+            if (lacking := rules.kept_fields.get(field_.name)) is not None:
+                new = with_kept_fields(new, old.take(rows), lacking)
+            arrays.append(_replace(old, mask, new))
+        elif field_.name in rules.emptied:
             arrays.append(pc.if_else(mask, pa.scalar(None, old.type), old))
         else:
             arrays.append(old)

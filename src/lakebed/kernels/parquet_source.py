@@ -12,7 +12,7 @@ from lakebed.errors import SourceError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.csv import Batch, RejectedRows
 from lakebed.kernels.files import filesystem
-from lakebed.kernels.header import match_header
+from lakebed.kernels.header import distinct_originals, match_header
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import ParsedColumn, checked, exact_type, holds, is_text, parse, typed
 from lakebed.model import RejectedValue, SourceFile
@@ -44,15 +44,28 @@ def read_parquet(
         raise SourceError(
             f"{source.key}: not readable as Parquet: {error}", remedy="Copy the file again: it is damaged or cut short."
         ) from error
-    names, missing = match_header(file.schema_arrow.names, columns, file=source.key, required=required)
-    return ParquetRead(_batches(file, source, names, types), missing)
+    planned = {original for original, _ in columns}
+    fields = list(zip(distinct_originals(file.schema_arrow.names), file.schema_arrow, strict=True))
+    # A column that holds nothing waits for its type, and the plan leaves it out.
+    places = [
+        place for place, (name, field) in enumerate(fields) if name in planned or not pa.types.is_null(field.type)
+    ]
+    header = [fields[place][0] for place in places]
+    waiting = {name for name, _ in fields}.difference(header)
+    needed = [original for original in required if original not in waiting]
+    names, missing = match_header(header, columns, file=source.key, required=needed)
+    return ParquetRead(_batches(file, source, places, names, types), missing)
 
 
 def _batches(
-    file: pq.ParquetFile, source: SourceFile, names: Sequence[str], types: Mapping[str, pa.DataType]
+    file: pq.ParquetFile,
+    source: SourceFile,
+    places: Sequence[int],
+    names: Sequence[str],
+    types: Mapping[str, pa.DataType],
 ) -> Iterator[Batch]:
     first = 0
-    originals = file.schema_arrow.names
+    originals = [file.schema_arrow.names[place] for place in places]
     batches = file.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
     while True:
         try:
@@ -63,7 +76,8 @@ def _batches(
             ) from error
         if batch is None:
             return
-        yield _typed(pa.Table.from_batches([batch]), source.key, first, originals, names, types)
+        read = pa.Table.from_batches([batch]).select(list(places))
+        yield _typed(read, source.key, first, originals, names, types)
         first += batch.num_rows
 
 

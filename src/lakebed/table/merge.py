@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import Settings, load_settings
 from lakebed.engines.protocols.engine import EngineName, EngineOptions
-from lakebed.engines.protocols.merge import CheckedSource, MergeEngine, MergeInput, MergeJob, MergeSource
+from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeEngine, MergeInput, MergeJob, MergeSource
 from lakebed.engines.registry import choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
@@ -24,7 +24,7 @@ from lakebed.errors import (
 from lakebed.merge_core import refusals
 from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
-from lakebed.merge_core.result import MergeResult, check_balance
+from lakebed.merge_core.result import MergeResult, check_balance, waiting_columns
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging
@@ -57,6 +57,7 @@ def merge(
     dedup_order_by: Sequence[str] | str | None = None,
     partition_by: Sequence[str] | str | None = None,
     partition_columns: Sequence[str] | str | None = None,
+    on_conflict: Literal["refuse", "variant"] = "refuse",
     spark: "SparkSession | None" = None,
     master: str | None = None,
     remote: str | None = None,
@@ -69,7 +70,8 @@ def merge(
     The source is a pyarrow Table or RecordBatchReader, a path to Parquet, anything with an Arrow stream, or a Spark
     DataFrame. The target is an address or a path. Without an engine it is Spark for a DataFrame, or where `spark`,
     `master` or `remote` say where Spark runs, and DuckDB otherwise. `partition_columns` is another name of
-    `partition_by`.
+    `partition_by`. A type that does not fit the table's is refused, or with `on_conflict="variant"` gets a column of
+    its own.
 
     >>> done = lakebed.merge(pa.table({"id": [1, 2], "cost": [3, 4]}), "parquet:costs", keys="id")
     >>> done.inserted, done.updated, done.total
@@ -82,6 +84,7 @@ def merge(
         schema_evolution=schema_evolution,
         dedup_order_by=dedup_order_by,
         partition_by=_one_of(partition_by, partition_columns),
+        on_conflict=on_conflict,
     )
     flags = {"workdir": None if workdir is None else os.fspath(workdir), "master": master, "remote": remote}
     settings = load_settings(flags)
@@ -182,7 +185,7 @@ class _Run:
             log.info("files of %s that other writers had covered were rewritten first", self.target.address)
         elif self.dry_run and (covered := target.unsettled()):
             log.warning(
-                "%s: other writers deleted rows or renamed columns of %d files; the merge rewrites them first, "
+                "%s: other writers covered %d files with deletes or with other names; the merge rewrites them first, "
                 "and this dry run counts them as they are",
                 self.target.address,
                 covered,
@@ -206,7 +209,9 @@ class _Run:
         in_path = self.target.capabilities.partition_in_path
         paths = (wanted if state.exists else given) if in_path else ()
         current = state.schema if state.exists else None
-        return unify(self.spec, current, incoming, rules=self.target.capabilities.rules, paths=paths)
+        partitions = wanted if state.exists else ()
+        rules = self.target.capabilities.rules
+        return unify(self.spec, current, incoming, rules=rules, paths=paths, partition_by=partitions)
 
     def _check(self, unified: Unified) -> CheckedSource:
         if self.checked is None or self.checked[0] != unified:
@@ -214,12 +219,13 @@ class _Run:
         return self.checked[1]
 
     def _plan(self, unified: Unified, state: TableState, source: CheckedSource) -> MergePlan:
-        files = with_bounds(state.files, self.storage, unified.spec.keys)
+        files = with_bounds(state.files, self.storage, unified.spec.keys, ids=state.field_ids)
         pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         _refuse_nulls(unified, pruned.nulls)
         matches = Matches()
         if pruned.candidates:
-            matches = self.rows.match(unified, pruned.candidates, in_path=self._in_path(state.partition_by))
+            layout = FileLayout(self._in_path(state.partition_by), state.field_ids)
+            matches = self.rows.match(unified, pruned.candidates, layout=layout)
             _refuse_nulls(unified, matches.nulls)
             pass_checkpoint("keys matched")
         rewrite_all = bool(unified.evolution.widenings) and not self.target.capabilities.evolves_without_rewrite
@@ -278,6 +284,7 @@ class _Run:
                 delete_matched=does.delete_matched,
                 delete_unmatched=does.delete_unmatched,
                 keeps_missing=unified.spec.keeps_missing,
+                emptied=unified.emptied,
                 dry_run=self.dry_run,
                 use_merge=self.use_merge,
             )
@@ -295,6 +302,7 @@ class _Run:
             total=done.rows,
             before=state.rows,
             added_columns=unified.evolution.added_columns if counts else (),
+            waiting_columns=waiting_columns(unified.evolution),
             dry_run=self.dry_run,
         )
 
@@ -335,6 +343,7 @@ def _result(plan: MergePlan, *, dry_run: bool) -> MergeResult:
         total=plan.total,
         before=plan.before,
         added_columns=plan.added_columns,
+        waiting_columns=waiting_columns(plan.evolution),
         files_rewritten=len(plan.rewrite) + len(plan.drop),
         files_kept=len(plan.keep),
         dry_run=dry_run,

@@ -53,7 +53,7 @@ class Ready:
 
     @property
     def emptied(self) -> tuple[str, ...]:
-        return () if self.spec.keeps_missing else self.unified.evolution.padded
+        return self.unified.emptied
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,15 @@ class Writer:
 
     def _rows_of(self, pack: Sequence[DataFile]) -> str:
         """The rows of the pack's files in the table's schema; files of equal columns are read together."""
-        by_columns: dict[tuple[str, ...], list[str]] = {}
+        alike: dict[bytes, tuple[pa.Schema, list[str]]] = {}
         for file in pack:
             files, path = filesystem(file.uri, self.storage)
-            names = tuple(pq.read_schema(path, filesystem=files).names)
-            by_columns.setdefault(names, []).append(file.uri)
+            inside = pq.read_schema(path, filesystem=files).remove_metadata()
+            alike.setdefault(inside.serialize().to_pybytes(), (inside, []))[1].append(file.uri)
         constants = {name: folded(pack[0].partition).get(fold(name)) for name in self.job.in_path}
         return " UNION ALL ".join(
-            sql.in_table_schema(uris, names, self.ready.final, constants) for names, uris in by_columns.items()
+            sql.in_table_schema(uris, inside, self.ready.final, self.job.physical, constants)
+            for inside, uris in alike.values()
         )
 
     def _after(self, rows: str, pack: Sequence[DataFile]) -> str:
@@ -156,6 +157,7 @@ class Writer:
             ready.final,
             ready.unified.delivered,
             ready.emptied,
+            ready.unified.evolution.padded_fields if ready.spec.keeps_missing else {},
             rows=rows,
             changes=changes,
             keys=keys,

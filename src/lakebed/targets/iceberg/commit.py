@@ -23,13 +23,14 @@ from lakebed.retry import retry
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.targets.base import Change
 from lakebed.targets.iceberg.files import describe, field_ids, plain_path
+from lakebed.targets.iceberg.properties import follow_columns
 from lakebed.targets.iceberg.schema import evolve, iceberg_type, physical_schema
 from lakebed.targets.iceberg.slices import affected
+from lakebed.targets.iceberg.staging import STAGING_ID, commit_uuid
 from lakebed.targets.iceberg.state import current_files, data_files, version
 
 # Snapshot properties.
 PREFIX = "lakebed."
-STAGING_ID = "lakebed.staging"
 PLAN_HASH = "lakebed.plan"
 ADDED_COLUMNS = "lakebed.added-columns"
 WIDENED_COLUMNS = "lakebed.widened-columns"
@@ -102,6 +103,7 @@ def _attempt(table: Table, staging: Staging, change: Change) -> Table:
     transaction = once.transaction()
     pass_checkpoint("staged")
     evolved = evolve(transaction, change.evolution)
+    follow_columns(transaction, change.evolution)
     pass_checkpoint("evolved")
     require_same_ids(table, staging, physical_ids=field_ids(physical_schema(evolved)))
     write_snapshot(transaction, once, staging, change)
@@ -132,7 +134,9 @@ def write_snapshot(transaction: Transaction, table: Table, staging: Staging, cha
     if not (arriving or leaving or change.evolution.changes_schema):
         return
     update = transaction.update_snapshot(snapshot_properties=snapshot_properties(staging, change))
-    with update.overwrite() if leaving else update.merge_append() as snapshot:
+    producer = update.overwrite() if leaving else update.merge_append()
+    producer.commit_uuid = commit_uuid(staging.id)
+    with producer as snapshot:
         for file in leaving:
             snapshot.delete_data_file(file)
         for file in arriving:
@@ -173,7 +177,7 @@ def require_compatible(table: Table, seen: Mapping[str, DataFile], change: Chang
             raise ConcurrentModification(f"{name}: {file.uri}, which is to be replaced, was changed by another commit")
     if change.remove_slice is not None:
         arrived = [file for uri, file in now.items() if uri not in seen or seen[uri].fingerprint != file.fingerprint]
-        touched = affected(arrived, change.remove_slice, table.io)
+        touched = affected(arrived, change.remove_slice, table)
         if touched.whole or touched.mixed:
             raise ConcurrentModification(
                 f"{name}: another commit brought rows of {change.remove_slice} while this one was being written"

@@ -13,6 +13,7 @@ from lakebed.model import DataFile
 from lakebed.schema.types import Schema
 from lakebed.targets.base import TableState
 from lakebed.targets.iceberg.files import data_files_of
+from lakebed.targets.iceberg.names import field_ids_where_needed
 from lakebed.targets.iceberg.schema import table_schema
 
 ABSENT = "absent"
@@ -85,6 +86,7 @@ def table_state(table: Table) -> TableState:
         version=version(table.metadata),
         partition_by=partition_columns(table),
         files=files,
+        field_ids=field_ids_where_needed(table),
     )
 
 
