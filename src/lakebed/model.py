@@ -129,7 +129,9 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file of a table as it stands."""
+    """A file of a table as it stands. `partition` has the columns whose values are partitions; where a table has others
+    (months, buckets), files of one partition agree in `partition_key` too.
+    """
 
     uri: str
     rows: int
@@ -137,6 +139,7 @@ class DataFile:
     partition: Mapping[str, str | None] = field(default_factory=dict)
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
     fingerprint: str = ""
+    partition_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +222,24 @@ class Merged:
 
     files: tuple[WrittenFile, ...]
     counts: MergeCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What rows hold, whatever their order: how many they are, NULLs by column, exact sums of numbers, text lengths."""
+
+    rows: int
+    nulls: Mapping[str, int] = field(default_factory=dict)
+    sums: Mapping[str, Decimal] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Files that became one: what was read from the old ones, and what was read back from the new one."""
+
+    files: tuple[WrittenFile, ...]
+    before: Contents
+    after: Contents
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ does not do. Kernels on workers use `kernels/files.py` with the same settings.
 
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +29,7 @@ from lakebed.errors import (
     LakebedError,
     NotFound,
     StorageError,
+    access_remedy,
     first_line,
     system_refusal,
 )
@@ -65,6 +67,14 @@ class Copied:
 def is_local(uri: str) -> bool:
     """A path of this machine, plain or as file://."""
     return urlsplit(uri).scheme not in SCHEMES
+
+
+def unknown_scheme(text: str) -> str | None:
+    """The `bogus` of `bogus:x` or `bogus://x`, which no storage here is called and which is no path that exists."""
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", text)
+    if found is None or found[1].casefold() in (*SCHEMES, "file") or os.path.lexists(text):
+        return None
+    return found[1]
 
 
 def local_path(uri: str) -> Path:
@@ -360,7 +370,7 @@ def _translated(uri: str) -> Iterator[None]:
     except PreconditionError:
         raise Changed(f"{uri} is not what it was", uri=uri) from None
     except PermissionDeniedError as error:
-        remedy = "Check the credentials: keys, profile or role, and whether the bucket asks the requester to pay."
+        remedy = access_remedy("AccessDenied")
         raise StorageError(f"access to {uri} was denied: {first_line(error)}", uri=uri, remedy=remedy) from error
     except OSError as error:
         raise system_refusal(error, uri) from error
@@ -370,7 +380,7 @@ def _translated(uri: str) -> Iterator[None]:
         if "Not a directory" in said:
             raise NotFound(f"there is nothing at {uri}", uri=uri) from None
         named = said if local_name(uri) in said else f"{uri}: {said}"
-        raise StorageError(named, uri=uri, remedy=_denied_remedy(said)) from error
+        raise StorageError(named, uri=uri, remedy=access_remedy(said)) from error
 
 
 def local_name(uri: str) -> str:
@@ -387,7 +397,3 @@ def system_errors(place: str) -> Iterator[None]:
         if isinstance(error, LakebedError):
             raise
         raise system_refusal(error, place) from error
-
-
-def _denied_remedy(said: str) -> str | None:
-    return "Give this user the right to it, or choose another place." if "ermission denied" in said else None

@@ -334,3 +334,14 @@ def test_a_source_with_ids_of_another_table_is_taken_by_name(tmp_path: Path) -> 
     for engine in ("arrow", "duckdb"):
         merge(file.uri, target, keys="id", engine=engine)
         assert plain(rows_of(target)) == [{"id": 1, "st": {"a": 1, "b": 2}}, {"id": 2, "st": {"a": 8, "b": 9}}]
+
+
+@stories()
+def test_compact(tmp_path: Path, story: Story) -> None:
+    target = start(tmp_path, story)
+    by_pyiceberg(target, story)
+    before = plain(rows_of(target))
+    assert lakebed.compact(target, workdir=tmp_path).files_after == 1
+    assert plain(rows_of(target)) == before
+    merge(story.source, target, keys=story.keys)
+    assert plain(rows_of(target)) == plain(story.expected)

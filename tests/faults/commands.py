@@ -35,6 +35,7 @@ class Command:
     targets: tuple[str, ...] = tuple(PLACES)
     rooms: tuple[str, ...] = ()  # where it is interrupted, if not everywhere
     spark: bool = False
+    rows_stay: bool = False  # old and new differ in their files alone
 
 
 def deliver(folder: Path) -> None:
@@ -68,6 +69,7 @@ def loads_of(place: Place) -> Memory:
             "states": sorted({one.state for one in ledger.deliveries()}),
             "loads": sorted(f"{one.slice.period} {one.delivery} {one.state} {one.rows}" for one in ledger.loads()),
             "columns": sorted(one.original for one in ledger.identities(workspace.target(place.address).address)),
+            "history": _changes(place),
             "orphans": [orphan.folder for orphan in ledger.orphans()],
             "leftovers": place.leftovers(),
         }
@@ -84,11 +86,38 @@ def merge_with(engine: str) -> Callable[[Place, Path, Observer], object]:
     return merge
 
 
+def merge_piece_by_piece(place: Place, source: Path) -> None:
+    """Several small files in each partition."""
+    for first in range(0, OLD.num_rows, 15):
+        rows = OLD.slice(first, 15)
+        lakebed.merge(
+            rows, place.address, keys="id", engine="arrow", partition_by=place.partition_by, workdir=place.workdir
+        )
+
+
+def compact(place: Place, source: Path, observer: Observer) -> None:
+    lakebed.compact(place.address, sort_by="id", workdir=place.workdir)
+
+
+def files_of(place: Place) -> int:
+    """How many files the table has, as Lakebed reads it."""
+    return len(Workspace.open({"workdir": str(place.workdir)}).target(place.address, read_only=True).state().files)
+
+
 def columns_of(place: Place) -> Memory:
-    """The columns of the table, of which none is twice."""
-    opened = Workspace.open({"workdir": str(place.workdir)}).target(place.address)
-    history(place.address, workdir=place.workdir)
-    return {"columns": opened.state().schema.names, "rows": opened.state().rows}
+    """The columns of the table, of which none is twice, and who brought them."""
+    workspace = Workspace.open({"workdir": str(place.workdir)})
+    opened = workspace.target(place.address)
+    with workspace.ledger_for_reading() as ledger:
+        recorded = ledger.schema_history(opened.address)
+    assert history(place.address, workdir=place.workdir).changes == recorded
+    return {"columns": opened.state().schema.names, "rows": opened.state().rows, "history": _changes(place)}
+
+
+def _changes(place: Place) -> list[str]:
+    """Each change of the table's columns, once."""
+    changes = history(place.address, workdir=place.workdir).changes
+    return sorted(f"{one.change.kind} {one.change.column} {one.change.type_after} {one.delivery}" for one in changes)
 
 
 def load_before(place: Place, source: Path) -> None:
@@ -102,6 +131,15 @@ COMMANDS = {
         Command("load", BILL, load_before, load, loads_of),
         Command("merge", ("id", "v"), merge_old, merge_with("arrow"), columns_of),
         Command("merge on DuckDB", ("id", "v"), merge_old, merge_with("duckdb"), columns_of, ("Parquet",)),
+        Command(
+            "compact",
+            ("id", "v"),
+            merge_piece_by_piece,
+            compact,
+            columns_of,
+            ("Parquet", "Parquet on S3", "Iceberg on SQLite", "Iceberg on REST"),
+            rows_stay=True,
+        ),
         Command("load on Spark", BILL, load_before, load, loads_of, ("Parquet", "Iceberg on SQLite"), spark=True),
         Command("merge on Spark", ("id", "v"), merge_old, merge_with("spark"), columns_of, ("DuckDB",), spark=True),
     )

@@ -1,13 +1,9 @@
-"""Jinja templates with variables, and dbt manifests."""
-
-import json
-from pathlib import Path
+"""Jinja templates with variables."""
 
 import pytest
 
-import lakebed
-from lakebed.errors import ConfigError, LineageError
-from lakebed.lineage.templates import dbt_scripts, looks_like_template, render
+from lakebed.errors import LineageError
+from lakebed.lineage.templates import looks_like_template, render
 
 
 def test_variables_loops_and_dbts_words() -> None:
@@ -34,49 +30,3 @@ def test_a_template_that_cannot_be_rendered_is_refused(sql: str) -> None:
 def test_a_template_cannot_reach_the_machine() -> None:
     with pytest.raises(LineageError):
         render("{{ ''.__class__.__mro__[1].__subclasses__() }}", {})
-
-
-def manifest(tmp_path: Path, nodes: dict[str, object]) -> Path:
-    file = tmp_path / "manifest.json"
-    file.write_text(json.dumps({"nodes": nodes}))
-    return file
-
-
-def model(name: str, sql: str | None, *depends: str, materialized: str = "view") -> dict[str, object]:
-    return {
-        "resource_type": "model",
-        "name": name,
-        "schema": "s",
-        "relation_name": f'"db"."s"."{name}"',
-        "original_file_path": f"models/{name}.sql",
-        "compiled_code": sql,
-        "config": {"materialized": materialized},
-        "depends_on": {"nodes": [f"model.p.{d}" for d in depends]},
-    }
-
-
-def test_models_come_after_what_they_read(tmp_path: Path) -> None:
-    file = manifest(
-        tmp_path,
-        {
-            "model.p.b": model("b", 'select * from "db"."s"."a"', "a", materialized="table"),
-            "model.p.a": model("a", 'select id, cost from "db"."raw"."t"'),
-            "test.p.x": {"resource_type": "test"},
-        },
-    )
-    result = lakebed.analyze(dbt_scripts(file), dialect="postgres")
-    assert [(s.statement_type, s.target, s.file) for s in result.statements] == [
-        ("CREATE_VIEW", "db.s.a", "models/a.sql"),
-        ("CREATE_TABLE_AS", "db.s.b", "models/b.sql"),
-    ]
-    assert result.statements[1].outputs == ("id", "cost")
-
-
-def test_a_manifest_that_is_not_compiled_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LineageError, match="dbt compile"):
-        list(dbt_scripts(manifest(tmp_path, {"model.p.a": model("a", None)})))
-    with pytest.raises(ConfigError, match="manifest"):
-        list(dbt_scripts(tmp_path / "nothing.json"))
-    cycle = {"model.p.a": model("a", "select 1", "b"), "model.p.b": model("b", "select 1", "a")}
-    with pytest.raises(LineageError, match="cycle"):
-        list(dbt_scripts(manifest(tmp_path, cycle)))

@@ -195,7 +195,7 @@ def test_the_fallback_equals_the_oracle(case: tuple[pa.Table | None, pa.Table, M
 @given(case=cases())
 @settings(quick, max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 def test_spark_equals_the_oracle(spark_local: Session, case: tuple[pa.Table | None, pa.Table, MergeSpec, int]) -> None:
-    check(SparkMerge(spark_local.spark), case)
+    check(SparkMerge(spark_local.spark, driver_rows=0), case)
 
 
 @pytest.mark.full
@@ -211,4 +211,4 @@ def test_a_dataframe_on_spark_equals_the_oracle(
     frame = spark_local.spark.createDataFrame(incoming)
     # Spark has types of its own: a time without a zone becomes one in UTC.
     case = (existing, frame.toArrow(), spec, pieces)
-    check(SparkMerge(spark_local.spark, broadcast_rows=broadcast_rows), case, frame)
+    check(SparkMerge(spark_local.spark, broadcast_rows=broadcast_rows, driver_rows=0), case, frame)

@@ -455,3 +455,11 @@ def test_the_original_that_a_column_has_is_never_overwritten(arriving: str | Non
     # An empty original is one too: a header may be without a name.
     empty = Schema.of([Column("line_item_cost", TEXT, original="")])
     assert plan_evolution(empty, known).final["line_item_cost"].original == ""
+
+
+def test_only_columns_whose_originals_change_are_described_again() -> None:
+    known = Schema.of([Column("a", TEXT, original="A"), Column("b", TEXT), Column("c", TEXT, original="C")])
+    arriving = Schema.of([Column("a", TEXT, original="A"), Column("b", TEXT, original="B"), Column("new", TEXT)])
+    plan = plan_evolution(known, arriving)
+    assert [column.name for column in plan.renamed_sources] == ["b"]
+    assert plan_evolution(None, arriving).renamed_sources == ()

@@ -36,7 +36,7 @@ def tried(target: str) -> set[str]:
 
 def test_there_are_such_steps() -> None:
     rooms = {room for room, _ in named_steps()}
-    assert {*ROOMS, "pipeline.run", "table.merge"} == rooms
+    assert {*ROOMS, "pipeline.run", "table.compact", "table.merge"} == rooms
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -75,6 +75,8 @@ def _render(result: "lakebed.MergeResult") -> None:
         f"{result.updated:,} updated, {result.deleted:,} deleted"
     )
     OUT.print(f"files: {result.files_rewritten:,} rewritten, {result.files_kept:,} kept")
+    if result.retries:
+        OUT.print(f"tried again {result.retries:,} times, because other writers committed first")
     if result.added_columns:
         OUT.print(f"new columns: {escape(', '.join(result.added_columns))}")
     if result.waiting_columns:

@@ -56,6 +56,7 @@ def choose_merge_engine(name: str | None, source: MergeInput, options: EngineOpt
         raise _unfit(
             f"use_merge has no meaning for the engine {facts.name}",
             "It chooses between two implementations of the DuckDB engine; leave it out.",
+            kind="INVALID_USE_MERGE",
         )
     require_engine(facts.name, f"a merge on the engine {facts.name}")
     engine: MergeEngine = _load(facts.merge).of(options)
@@ -74,5 +75,5 @@ def _load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _unfit(message: str, remedy: str) -> InvalidMergeArgument:
-    return InvalidMergeArgument(message, kind="INVALID_STRATEGY", remedy=remedy)
+def _unfit(message: str, remedy: str, *, kind: str = "INVALID_STRATEGY") -> InvalidMergeArgument:
+    return InvalidMergeArgument(message, kind=kind, remedy=remedy)

@@ -56,6 +56,21 @@ def as_type(
     return values.cast(wanted)
 
 
+def loses_fields(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """A struct, or one inside a list or map, has fields that the wanted type lacks: `as_type` would leave them out."""
+    if pa.types.is_struct(given) and pa.types.is_struct(wanted):
+        names = {field.name.casefold(): field.type for field in wanted}
+        return any(
+            field.name.casefold() not in names or loses_fields(field.type, names[field.name.casefold()])
+            for field in given
+        )
+    if is_list(given) and is_list(wanted):
+        return loses_fields(given.value_type, wanted.value_type)
+    if pa.types.is_map(given) and pa.types.is_map(wanted):
+        return loses_fields(given.item_type, wanted.item_type)
+    return False
+
+
 def with_kept_fields(new: pa.Array, old: pa.Array, lacking: Lacking) -> pa.Array:
     """New structs with the old values in the fields that their source lacks.
 

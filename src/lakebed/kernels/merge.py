@@ -8,7 +8,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar
+from itertools import accumulate
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +27,8 @@ from lakebed.model import DataFile, Lacking, MergeCounts, WrittenFile
 T = TypeVar("T")
 
 BATCH_ROWS = 131_072
+# And at most that many values, so that a batch of very many columns is no larger than one of few.
+BATCH_VALUES = 6_291_456
 # Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
 KEYS_AT_ONCE = 1_048_576
 
@@ -130,6 +133,23 @@ def read_keys(
         return columns
 
 
+def read_rows(
+    files: Sequence[DataFile],
+    schema: pa.Schema,
+    storage: StorageSettings,
+    *,
+    physical: pa.Schema | None = None,
+    in_path: Sequence[str] = (),
+) -> Iterator[pa.RecordBatch]:
+    """The rows of files in the table's schema, batch by batch; values of paths are columns like others.
+
+    `physical` has the ids by which the columns of files are found, where there are any.
+    """
+    rules = Rules(schema, schema if physical is None else physical, in_path=tuple(in_path))
+    for batch, _, _ in _together(_batches([(file, None) for file in files], rules, storage), at_once(schema)):
+        yield batch
+
+
 def rewrite(
     files: Sequence[tuple[DataFile, Matched | None]],
     source: pa.Table,
@@ -145,19 +165,17 @@ def rewrite(
     moved: list[pa.RecordBatch] = []
     updated = deleted = 0
     try:
-        for file, matched in files:
-            with _open(file.uri, storage) as reader:
-                for batch, rows, positions in _ahead(_batches(reader, file, matched, rules)):
-                    before = batch.num_rows
-                    if len(rows) and rules.update_matched:
-                        batch = _updated(batch, rows, source, positions, rules)
-                        updated += len(rows)
-                    batch, removed, leaving = _remaining(batch, rows, partition, rules)
-                    deleted += removed
-                    if leaving is not None:
-                        moved.append(leaving)
-                    assert batch.num_rows + removed + (leaving.num_rows if leaving else 0) == before
-                    sink.write(batch)
+        for batch, rows, positions in _ahead(_together(_batches(files, rules, storage), at_once(rules.schema))):
+            before = batch.num_rows
+            if len(rows) and rules.update_matched:
+                batch = _updated(batch, rows, source, positions, rules)
+                updated += len(rows)
+            batch, removed, leaving = _remaining(batch, rows, partition, rules)
+            deleted += removed
+            if leaving is not None:
+                moved.append(leaving)
+            assert batch.num_rows + removed + (leaving.num_rows if leaving else 0) == before
+            sink.write(batch)
     except BaseException:
         sink.discard()
         raise
@@ -195,13 +213,14 @@ def write_rows(
 ) -> list[WrittenFile]:
     """Writes the rows at these positions, or all, as new files, one partition after the other."""
     chosen = counting(rows.num_rows) if positions is None else positions
+    step = at_once(rules.schema)
     written = []
     for number, (partition, mine) in enumerate(_partitions(rows, chosen, rules.partition_by)):
         for start in range(0, len(mine), rows_per_file):
             part = f"{name}-{number:05d}-{start // rows_per_file:05d}.parquet"
             sink = Sink(folder, part, rules.physical, storage, codec)
-            for begin in range(start, min(start + rows_per_file, len(mine)), BATCH_ROWS):
-                taken = rows.take(mine.slice(begin, min(BATCH_ROWS, start + rows_per_file - begin))).combine_chunks()
+            for begin in range(start, min(start + rows_per_file, len(mine)), step):
+                taken = rows.take(mine.slice(begin, min(step, start + rows_per_file - begin))).combine_chunks()
                 columns = [_one_chunk(column) for column in taken.columns]
                 arrays = conform(taken.schema, columns, rules.schema, taken.num_rows, by_id=False)
                 sink.write(pa.RecordBatch.from_arrays(arrays, schema=rules.schema))
@@ -263,9 +282,53 @@ def _open(uri: str, storage: StorageSettings) -> pq.ParquetFile:
     return pq.ParquetFile(path, filesystem=files, memory_map=local, pre_buffer=not local)
 
 
+def at_once(schema: pa.Schema) -> int:
+    """How many rows of this schema are worked on together."""
+    return max(1, min(BATCH_ROWS, BATCH_VALUES // max(1, len(schema))))
+
+
+# Rows in the table's schema, which of them matched, and the source rows that these match.
+_Part: TypeAlias = tuple[pa.RecordBatch, pa.Array, pa.Array]
+
+
 def _batches(
-    reader: pq.ParquetFile, file: DataFile, matched: Matched | None, rules: Rules
-) -> Iterator[tuple[pa.RecordBatch, pa.Array, pa.Array]]:
+    files: Sequence[tuple[DataFile, Matched | None]], rules: Rules, storage: StorageSettings
+) -> Iterator[_Part]:
+    for file, matched in files:
+        with _open(file.uri, storage) as reader:
+            yield from _batches_of(reader, file, matched, rules)
+
+
+def _together(parts: Iterator[_Part], rows: int) -> Iterator[_Part]:
+    """The same rows in batches of about so many: those of small files together, since each batch is a row group."""
+    waiting: list[_Part] = []
+    count = 0
+    for part in parts:
+        waiting.append(part)
+        count += part[0].num_rows
+        if count * 2 >= rows:
+            yield _joined(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: Sequence[_Part]) -> _Part:
+    if len(parts) == 1:
+        return parts[0]
+    batches = [batch for batch, _, _ in parts]
+    schema = batches[0].schema
+    columns = [pa.concat_arrays([batch.column(place) for batch in batches]) for place in range(len(schema))]
+    starts = accumulate((batch.num_rows for batch in batches[:-1]), initial=0)
+    rows = [pc.add(rows, start) for (_, rows, _), start in zip(parts, starts, strict=True)]
+    return (
+        pa.RecordBatch.from_arrays(columns, schema=schema),
+        pa.concat_arrays(rows),
+        pa.concat_arrays([positions.cast(pa.int64()) for _, _, positions in parts]),
+    )
+
+
+def _batches_of(reader: pq.ParquetFile, file: DataFile, matched: Matched | None, rules: Rules) -> Iterator[_Part]:
     schema, paths = rules.schema, _path_values(file, rules.in_path)
     # The physical fields have the ids by which the file's columns are found.
     inside = set(rules.physical.names)
@@ -279,7 +342,7 @@ def _batches(
     rows_of = _Places(matched.rows if matched else pa.array([], pa.int64()))
     positions_of = matched.positions if matched else pa.array([], pa.int32())
     start = 0
-    for batch in reader.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
+    for batch in reader.iter_batches(batch_size=at_once(schema), columns=wanted):
         rows = batch.num_rows
         arrays = conform(batch.schema, batch.columns, fields, rows, by_id=True)
         for place, name in enumerate(schema.names):

@@ -31,9 +31,18 @@ class ParquetOutput:
     """Collects tables and writes them below one partition of the staging. Nothing exists until `close` returns it."""
 
     def __init__(
-        self, staging: Staging, storage: StorageSettings, *, name: str, partition: Mapping[str, str | None]
+        self,
+        staging: Staging,
+        storage: StorageSettings,
+        *,
+        name: str,
+        partition: Mapping[str, str | None],
+        compression: str = COMPRESSION,
+        file_bytes: int | None = None,
     ) -> None:
         self._staging = staging
+        self._compression = compression
+        self._file_bytes = FILE_BYTES if file_bytes is None else file_bytes
         self._storage = storage
         self._name = name
         self._partition = partition
@@ -80,9 +89,9 @@ class ParquetOutput:
         self._pending_bytes = self._pending_rows = 0
         if self._open is None:
             path = f"{self._subfolder}part-{self._name}-{len(self._files):03d}-{self._attempt}.parquet"
-            self._open = _OpenFile(self._staging, self._storage, path, table)
+            self._open = _OpenFile(self._staging, self._storage, path, table, self._compression)
         self._open.writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-        if self._open.sink.tell() >= FILE_BYTES:
+        if self._open.sink.tell() >= self._file_bytes:
             self._finish_file()
 
     def _finish_file(self) -> None:
@@ -92,7 +101,9 @@ class ParquetOutput:
 
 
 class _OpenFile:
-    def __init__(self, staging: Staging, storage: StorageSettings, path: str, first: pa.Table) -> None:
+    def __init__(
+        self, staging: Staging, storage: StorageSettings, path: str, first: pa.Table, compression: str
+    ) -> None:
         self.path = path
         opened, full_path = filesystem(f"{staging.folder.rstrip('/')}/{path}", storage)
         if isinstance(opened, pafs.LocalFileSystem):
@@ -102,7 +113,7 @@ class _OpenFile:
         self.writer = pq.ParquetWriter(
             self.sink,
             staging.schema,
-            compression=COMPRESSION,
+            compression=compression,
             use_dictionary=repeating_columns(first),
             store_decimal_as_integer=True,
             metadata_collector=self.metadata,

@@ -109,6 +109,15 @@ class Catalog:
             if schema and key[1:2] == schema:
                 yield key[2:]
 
+    def possible_keys(self, parts: Sequence[NamePart]) -> tuple[TableKey, ...]:
+        """The full names that a name as written may stand for, best first."""
+        return tuple(self._candidates(self.key(parts)))
+
+    def declared_key(self, parts: Sequence[NamePart]) -> TableKey:
+        """The full name that a table gets which is created under this name."""
+        fold = self.rules.table_key
+        return tuple([fold(part, True) for part in self.spelled(parts)])
+
     def spelled(self, parts: Sequence[NamePart]) -> tuple[str, ...]:
         """The parts of a name that is not in the catalog: as written or folded, completed by the defaults."""
         spelling = self.rules.table_spelling
@@ -220,7 +229,10 @@ class Catalog:
         retyped = tuple(
             column.name
             for key, column in declared.items()
-            if key in have and not same_type(column.data_type, have[key].data_type, self.dialect)
+            if key in have
+            # an inferred type may be wider or narrower than what an engine makes of it: it contradicts nothing
+            and not column.inferred
+            and not same_type(column.data_type, have[key].data_type, self.dialect)
         )
         if self.merge_columns:
             added = tuple(column._replace(origin="implied") for key, column in declared.items() if key not in have)

@@ -16,6 +16,13 @@ Identifier = exp.Identifier
 
 def column_refs(node: exp.Expr, scope: Scope, ctx: Context) -> Refs:
     """The sources of a column that an expression names."""
+    refs = _found_refs(node, scope, ctx)
+    if ctx.references is not None:
+        ctx.refer(refs, node)
+    return refs
+
+
+def _found_refs(node: exp.Expr, scope: Scope, ctx: Context) -> Refs:
     args = node.args
     identifier = args["this"]
     table = args.get("table")

@@ -14,6 +14,8 @@ from lakebed.lineage.tables import CatalogTable, NamePart
 
 if TYPE_CHECKING:
     from lakebed.lineage.scope import Cte, Scope
+    from lakebed.lineage.transformations import ExplainedParts
+    from lakebed.lineage.type_checks import TypedParts
 
 Env = Mapping[str, "Cte"]
 StatementRule = Callable[[exp.Expr, "Context"], list[StatementLineage]]
@@ -56,16 +58,19 @@ class Context:
         "column_spelling",
         "dialect",
         "env",
+        "explained",
         "index",
         "issues",
         "nested",
         "offset",
         "predicates",
+        "references",
         "resolve_query",
         "span",
         "stars",
         "stars_matter",
         "steps_left",
+        "typed",
         "unexpanded",
         "used",
     )
@@ -101,6 +106,12 @@ class Context:
         # columns that decide about rows: (table, column, path, "filter" | "join", approximate)
         self.predicates: dict[Ref, None] = {}
         self.stars: list[StarExpansion] = []
+        # what the statement names, and where first; None where nobody asks
+        self.references: dict[tuple[str, str], int] | None = None
+        # what has types that can be compared; None where nobody asks
+        self.typed: TypedParts | None = None
+        # what the statement writes and what it is made of; None where nobody asks
+        self.explained: ExplainedParts | None = None
         # false inside of EXISTS, where `*` stands for no columns at all
         self.stars_matter = True
         self.steps_left = STEPS + STEPS_PER_CHARACTER * (span.end - span.start)
@@ -108,9 +119,12 @@ class Context:
 
     def nested_context(self, env: Env) -> "Context":
         """A context of the same statement for a part that writes a table of its own."""
-        return Context(
+        inner = Context(
             self.catalog, self.index, self.span, self.offset, self.resolve_query, self.analyze_statement, env
         )
+        inner.references = self.references
+        inner.typed = self.typed
+        return inner
 
     def spend(self, steps: int) -> None:
         """Counts steps, so that no statement can hang an analysis."""
@@ -137,6 +151,9 @@ class Context:
     def read_table(self, parts: list[NamePart], node: exp.Expr | None) -> Relation:
         """The columns of a table that the statement reads; an unknown table is an issue and has any column."""
         table = self.catalog.find(parts)
+        if self.references is not None:
+            name = table.name if table is not None else self.catalog.name_of(parts)
+            self.references.setdefault((name, ""), self.span_of(node).start)
         if table is None:
             name = self.catalog.name_of(parts)
             if name not in self.used:
@@ -147,6 +164,13 @@ class Context:
         if name not in self.used:
             self.used[name] = TableUse(name, table.kind, table.origin)
         return table.relation(self.catalog.rules)
+
+    def refer(self, refs: Refs, node: exp.Expr | None) -> None:
+        """Remembers that the statement names these columns, where an analysis asks for it."""
+        if self.references is not None:
+            for table, column, *_ in refs:
+                if (table, column) not in self.references:
+                    self.references[table, column] = self.span_of(node).start
 
     def report_unknown_table(
         self, name: str, parts: list[NamePart], node: exp.Expr | None, *, target: bool = False

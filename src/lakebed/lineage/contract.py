@@ -13,6 +13,7 @@ from lakebed.lineage.gc_pause import defer_full_collections
 
 if TYPE_CHECKING:
     from lakebed.lineage.tables import CatalogTable
+    from lakebed.lineage.transformations import Transformations
 
 Role = Literal["value", "conditional", "window", "filter", "join"]
 Severity = Literal["error", "warning", "info"]
@@ -73,6 +74,15 @@ class TableUse(NamedTuple):
     name: str
     kind: str
     resolution_source: ResolutionSource
+
+
+class Reference(NamedTuple):
+    """A column that a statement names, wherever it stands; without a column, a table that it reads."""
+
+    table: str
+    column: str
+    # where it stands first, in characters of the analysed text
+    start: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +176,10 @@ class StatementLineage:
     tables: tuple[TableUse, ...]
     target_kind: str = "table"
     file: str | None = None
+    # what the statement would miss if it went, a CTE that nothing reads included; only where an analysis asks for it
+    references: tuple[Reference, ...] = ()
+    # how the values are made of their sources; only where an analysis asks for it
+    transformations: "Transformations | None" = None
 
     @cached_property
     def graph(self) -> NodesAndEdges:
@@ -196,6 +210,8 @@ class ResolvedColumn(NamedTuple):
     name: str
     data_type: str | None = None
     origin: Origin | None = None
+    # whether the type was inferred from an expression, and not declared
+    inferred: bool = False
 
     def to_dict(self) -> dict[str, object]:
         column: dict[str, object] = {"name": self.name}
@@ -203,6 +219,8 @@ class ResolvedColumn(NamedTuple):
             column["dataType"] = self.data_type
         if self.origin is not None:
             column["origin"] = self.origin
+        if self.inferred:
+            column["inferred"] = True
         return column
 
 

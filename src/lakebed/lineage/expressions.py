@@ -57,6 +57,8 @@ def refs_of(expression: Expr, scope: Scope, ctx: Context) -> Refs:
 
 def predicate(expression: Expr, scope: Scope, ctx: Context, role: str) -> None:
     """Records the columns of a condition, `filter` or `join`."""
+    if ctx.typed is not None:
+        ctx.typed.expressions.append((expression, scope))
     collect(expression, scope, ctx, ctx.predicates, role)
 
 

@@ -210,6 +210,8 @@ def _merge_columns(
         right = _refs_by_key(key, identifier, scope.relations[before:], ctx)
         ctx.predicate(left, "join")
         ctx.predicate(right, "join")
+        if identifier is not None:
+            ctx.refer(left + right, identifier)
         if kind in _LEFT_SIDE_ONLY:
             continue
         scope.merged[key] = right if side == "RIGHT" else union([left, right]) if side == "FULL" else left

@@ -13,6 +13,7 @@ from lakebed.lineage.scope import Cte, Scope
 from lakebed.lineage.set_operations import branches, combine, combine_by_name
 from lakebed.lineage.stars import Expansion, OutputColumn, expand, expand_fields, selected_columns
 from lakebed.lineage.table_functions import resolve_values
+from lakebed.lineage.type_inference import SelectOrigin
 
 # Clauses whose columns carry no value, looked up only to find names that do not exist.
 _CHECKED = ("group", "order", "sort", "cluster", "distribute", "limit", "offset", "fetch", "hint")
@@ -166,6 +167,7 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
     names: list[str] = []
     keys: list[str] = []
     refs: list[Refs] = []
+    made: list[exp.Expr | None] = []
     unknowns: list[Unknown] = []
     lateral = ctx.dialect.lateral_alias
     if lateral:
@@ -191,6 +193,7 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
                 names.append(name)
                 keys.append(key)
                 refs.append(own)
+                made.append(inner)
                 if lateral and scope.aliases is not None:
                     scope.aliases.setdefault(key, own)
                 continue
@@ -200,6 +203,7 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
             names.append(ctx.column_spelling(text, quoted))
             keys.append(ctx.column_key(text, quoted))
             refs.append(refs_of(node, scope, ctx))
+            made.append(node)
             continue
         else:
             expansion = _expand_item(node, scope, ctx)
@@ -208,14 +212,19 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
             names.append(name)
             keys.append(ctx.column_key(name, True))
             refs.append(refs_of(node, scope, ctx))
+            made.append(node)
             continue
         for item in expansion.items:
             names.append(item.name)
             keys.append(item.key)
             refs.append(item.refs)
+            made.append(None)
         if expansion.unknown is not None:
             unknowns.append(expansion.unknown)
-    return Relation(names, keys, refs, unknown=one_of(unknowns))
+    relation = Relation(names, keys, refs, unknown=one_of(unknowns), origin=SelectOrigin(made, scope))
+    if ctx.typed is not None:
+        ctx.typed.relations.append(relation)
+    return relation
 
 
 def _expand_item(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:

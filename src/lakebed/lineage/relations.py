@@ -5,8 +5,12 @@ physical columns behind it. Where columns are not known, `unknown` says what a n
 """
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from lakebed.lineage.data_types import struct_fields
+
+if TYPE_CHECKING:
+    from lakebed.lineage.type_inference import SelectOrigin
 
 # (table, column, path into a struct, role, approximate). A bare tuple, because a statement makes thousands.
 Ref = tuple[str, str, tuple[str, ...], str, bool]
@@ -156,7 +160,19 @@ class Without(Unknown):
 class Relation:
     """Columns in order, with their sources."""
 
-    __slots__ = ("_by_key", "doubt", "folded", "keys", "names", "refs", "repeated", "table", "types", "unknown")
+    __slots__ = (
+        "_by_key",
+        "doubt",
+        "folded",
+        "keys",
+        "names",
+        "origin",
+        "refs",
+        "repeated",
+        "table",
+        "types",
+        "unknown",
+    )
 
     def __init__(
         self,
@@ -168,6 +184,7 @@ class Relation:
         table: str | None = None,
         doubt: bool = False,
         types: dict[str, str] | None = None,
+        origin: "SelectOrigin | Relation | list[Relation] | None" = None,
         folded: dict[str, Refs] | None = None,
     ) -> None:
         self.names = names
@@ -179,6 +196,8 @@ class Relation:
         # imported and implied schema contradict each other: a star over it is approximate
         self.doubt = doubt
         self.types = types
+        # what the columns were made of: a select list, another relation by position, or the branches of a union
+        self.origin = origin
         # further spellings that reach a column, where no column has them as its name
         self.folded = folded
         self.repeated: frozenset[str] = frozenset()
@@ -226,7 +245,11 @@ class Relation:
         refs = self.refs if self.unknown is None else []
         refs = refs[:count] + [NO_REFS] * (count - len(refs)) + refs[count:]
         return Relation(
-            names + self.names[count : len(refs)], keys + self.keys[count : len(refs)], refs, doubt=self.doubt
+            names + self.names[count : len(refs)],
+            keys + self.keys[count : len(refs)],
+            refs,
+            doubt=self.doubt,
+            origin=self if self.unknown is None else None,
         )
 
     def distinct_names(self) -> "Relation":
@@ -247,4 +270,4 @@ class Relation:
             taken.add(key)
             names.append(name)
             keys.append(key)
-        return Relation(names, keys, self.refs, unknown=self.unknown, table=self.table, doubt=self.doubt)
+        return Relation(names, keys, self.refs, unknown=self.unknown, table=self.table, doubt=self.doubt, origin=self)

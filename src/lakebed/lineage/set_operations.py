@@ -44,7 +44,10 @@ def combine(relations: list[Relation], node: exp.Expr, ctx: Context) -> Relation
                 if relation.unknown is None and place < len(relation.refs):
                     parts.append(relation.refs[place])
             refs.append(union(parts) if len(parts) > 1 else own)
-        return Relation(first.names, first.keys, refs)
+        combined = Relation(first.names, first.keys, refs, origin=relations)
+        if ctx.typed is not None:
+            ctx.typed.relations.append(combined)
+        return combined
     unknowns = [relation.unknown for relation in rest if relation.unknown is not None]
     by_key = [relation.by_key for relation in rest]
     refs = [

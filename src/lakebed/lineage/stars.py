@@ -227,7 +227,10 @@ def _apply_modifiers(
     result: list[OutputColumn] = []
     for item in items:
         if item.key in hidden:
+            ctx.refer(item.refs, star)
             continue
+        if item.key in renames:
+            ctx.refer(item.refs, star)
         if item.key in replacements:
             expression, name = replacements.pop(item.key)
             item = OutputColumn(name, item.key, refs_of(expression.args["this"], scope, ctx))

@@ -22,6 +22,8 @@ class CatalogColumn(NamedTuple):
     key: str
     data_type: str | None = None
     origin: Origin = "imported"
+    # whether its type was inferred from an expression, and not declared
+    inferred: bool = False
 
 
 class CatalogTable:
@@ -130,7 +132,12 @@ class CatalogTable:
             schema=namespace[-1] if namespace else None,
             name=name,
             columns=tuple(
-                ResolvedColumn(column.name, column.data_type, "implied" if self.origin == "implied" else column.origin)
+                ResolvedColumn(
+                    column.name,
+                    column.data_type,
+                    "implied" if self.origin == "implied" else column.origin,
+                    column.inferred,
+                )
                 for column in self.columns
             ),
             origin=self.origin,

@@ -63,11 +63,10 @@ def merge_by_row(
             kept.append((row, match))
         else:
             kept.append((row, None))
-    if target is not None or does.insert_unmatched or does.delete_matched:
-        for row in chosen:
-            if does.delete_matched or (does.insert_unmatched and new_keys[row] not in existing):
-                inserted += 1
-                kept.append((None, row))
+    for row in chosen:
+        if does.delete_matched or (does.insert_unmatched and new_keys[row] not in existing):
+            inserted += 1
+            kept.append((None, row))
     before = len(old_keys)
     if not (inserted or updated or deleted):
         return OracleResult(target, before)

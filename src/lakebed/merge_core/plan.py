@@ -1,6 +1,6 @@
 """The merge plan: which files a merge rewrites, what it expects to do to rows, what it adds to the schema."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakebed.errors import EngineError
@@ -127,9 +127,9 @@ def plan_merge(
     source_rows: int,
     matches: Matches,
     scanned: int,
-    rewrite_all: bool = False,
+    narrow: Collection[str] = (),
 ) -> MergePlan:
-    """What the merge will do to each file. `rewrite_all`: no file may keep the old type of a widened column."""
+    """What the merge will do to each file. `narrow` are those that hold a column in a type which it no longer has."""
     does = unified.spec.effects
     before = sum(file.rows for file in files)
     matched = sum(matches.rows.values())
@@ -151,7 +151,7 @@ def plan_merge(
         touched = rows if does.update_matched or does.delete_matched else 0
         if left < file.rows and not left:
             drop.append(file)
-        elif touched or left < file.rows or (rewrite_all and expected):
+        elif touched or left < file.rows or (file.uri in narrow and expected):
             rewrite.append(file)
         else:
             keep.append(file)
@@ -176,7 +176,7 @@ def _packs(files: Sequence[DataFile], remaining: int) -> tuple[tuple[DataFile, .
     packs: list[list[DataFile]] = []
     size = 0
     for file in files:
-        fits = packs and packs[-1][-1].partition == file.partition and size + file.size_bytes <= PACK_BYTES
+        fits = packs and _one_partition(packs[-1][-1], file) and size + file.size_bytes <= PACK_BYTES
         if fits:
             packs[-1].append(file)
             size += file.size_bytes
@@ -184,3 +184,7 @@ def _packs(files: Sequence[DataFile], remaining: int) -> tuple[tuple[DataFile, .
             packs.append([file])
             size = file.size_bytes
     return tuple(tuple(pack) for pack in packs)
+
+
+def _one_partition(one: DataFile, other: DataFile) -> bool:
+    return one.partition == other.partition and one.partition_key == other.partition_key

@@ -7,6 +7,7 @@ from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.spec import MergeSpec
 
 SHOWN_KEYS = 5
+NOTHING_COMMITTED = "Nothing was committed. Please report this with the files that caused it."
 
 
 def null_key(spec: MergeSpec, *, side: Literal["source", "target"], column: str, count: int) -> DatasetMergeError:

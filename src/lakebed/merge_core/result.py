@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.plan import MergePlan
+from lakebed.merge_core.refusals import NOTHING_COMMITTED
 from lakebed.merge_core.spec import MergeStrategy
 from lakebed.schema.evolve import EvolutionPlan
 
@@ -12,7 +13,8 @@ from lakebed.schema.evolve import EvolutionPlan
 class MergeResult:
     """What a merge did. Always `total = before + inserted - deleted`, which is what lies on disk.
 
-    Of a dry run it is what the merge would do; `plan` says how.
+    Of a dry run it is what the merge would do; `plan` says how. `retries` is how often it was tried again because
+    another writer had committed first.
     """
 
     inserted: int = 0
@@ -26,6 +28,7 @@ class MergeResult:
     files_kept: int = 0
     dry_run: bool = False
     plan: MergePlan | None = field(default=None, compare=False, repr=False)
+    retries: int = 0
 
     def __post_init__(self) -> None:
         check_balance(before=self.before, after=self.total, inserted=self.inserted, deleted=self.deleted)
@@ -42,6 +45,7 @@ class MergeResult:
             "files_rewritten": self.files_rewritten,
             "files_kept": self.files_kept,
             "dry_run": self.dry_run,
+            "retries": self.retries,
         }
         return result if self.plan is None else {**result, "plan": self.plan.to_dict()}
 
@@ -96,6 +100,6 @@ def check_balance(*, before: int, after: int, inserted: int, deleted: int, strat
             f"the counts of a merge do not balance: {before} rows before + {inserted} inserted - {deleted} deleted "
             f"is not {after}",
             kind="ENGINE_FAILED",
-            remedy="Nothing was committed. Please report this with the files that caused it.",
+            remedy=NOTHING_COMMITTED,
             strategy=strategy,
         )

@@ -123,7 +123,9 @@ def require_flag(use_merge: object) -> bool | None:
     if use_merge is None or isinstance(use_merge, bool):
         return use_merge
     raise InvalidMergeArgument(
-        f"Invalid use_merge value: {use_merge}\nMust be True, False, or None for auto-detect", kind="INVALID_STRATEGY"
+        f"Invalid use_merge value: {use_merge}\nMust be True, False, or None for auto-detect",
+        kind="INVALID_USE_MERGE",
+        remedy="True demands DuckDB's MERGE, False its UNION ALL, None takes what this DuckDB has.",
     )
 
 

@@ -11,6 +11,7 @@ from lakebed.merge_core import refusals
 from lakebed.merge_core.spec import MergeSpec, normalize_keys
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, FormatRules, Policy, plan_evolution
+from lakebed.schema.special_names import UNREADABLE
 from lakebed.schema.types import Boolean, Date, Integer, List, Map, Null, Schema, Struct, Text, fold
 from lakebed.schema.widen import Mismatch, widen
 
@@ -100,6 +101,14 @@ def unify(
         raise refusals.incompatible(spec, error.message, column=getattr(error, "column", None)) from error
     _refuse_variants(spec, evolution, partition_by)
     final = evolution.final
+    if unreadable := UNREADABLE.intersection(final.names):
+        name = min(unreadable)
+        raise refusals.incompatible(
+            spec,
+            f"the column {name} has a name that PyArrow keeps for itself: it could not read the table",
+            column=name,
+            remedy="Rename it in the source.",
+        )
     for name in (*spec.dedup_order_by, *spec.partition_by):
         if name not in incoming and name not in final:
             raise InvalidMergeArgument(

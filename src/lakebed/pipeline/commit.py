@@ -16,7 +16,6 @@ from lakebed.model import (
     DataFile,
     Delivery,
     Slice,
-    SourceColumn,
     Staging,
     WrittenFile,
 )
@@ -27,8 +26,10 @@ from lakebed.pipeline.plan import LoadPlan, plan_delivery, required_originals
 from lakebed.pipeline.shrink import refuse_shrunken_month
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
+from lakebed.source.later_columns import with_unplanned
 from lakebed.source.stage import is_unchanged
 from lakebed.state.claims import Claim
+from lakebed.state.unrecorded import change_properties
 from lakebed.storage import join
 from lakebed.targets.address import Address
 from lakebed.targets.base import Change, Commit, TableState, Target
@@ -62,9 +63,7 @@ def with_later_columns(delivery: Delivery, attempt: Callable[[Delivery], T]) -> 
             return attempt(delivery)
         except UnplannedColumns as surprise:
             # A later file has columns that the first one lacks. They are columns of the delivery all the same.
-            listed = {column.original: column for column in delivery.listed}
-            new = tuple(listed.get(name, SourceColumn(name)) for name in surprise.names)
-            delivery = replace(delivery, columns=(*delivery.columns, *new))
+            delivery = with_unplanned(delivery, surprise)
     raise SourceError(
         f"{delivery.slice}: its files still brought unknown columns after {MOST_PLANS} plans",
         remedy="Check that the files of this delivery belong together.",
@@ -105,7 +104,8 @@ def _plan_and_commit(
         with steps.step("commit"):
             quarantine = context.target(address.beside("_rejected"))
             _replace_rejected_rows(quarantine, context.engine, delivery.slice, plan.columns.names, rejected, properties)
-            replacement = Replacement(plan.evolution, delivery.slice, converted.files, properties)
+            told = {**properties, **change_properties(plan.evolution, context.settings.ledger_place)}
+            replacement = Replacement(plan.evolution, delivery.slice, converted.files, told)
             commit = _replace_slice(target, context.engine, state, staging, replacement)
     return CommittedLoad(plan, converted, commit)
 

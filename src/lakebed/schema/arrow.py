@@ -52,8 +52,8 @@ def to_arrow(type_: DataType) -> pa.DataType:
             return pa.decimal128(precision, scale)
         case Text():
             return pa.string()
-        case Binary():
-            return pa.binary()
+        case Binary(width):
+            return pa.binary() if width is None else pa.binary(width)
         case Date():
             return pa.date32()
         case Time(unit):
@@ -119,12 +119,9 @@ def from_arrow(type_: pa.DataType, *, column: str | None = None) -> DataType:
         return _decimal(type_, column)
     if pat.is_string(type_) or pat.is_large_string(type_) or pat.is_string_view(type_):
         return Text()
-    if (
-        pat.is_binary(type_)
-        or pat.is_large_binary(type_)
-        or pat.is_binary_view(type_)
-        or pat.is_fixed_size_binary(type_)
-    ):
+    if pat.is_fixed_size_binary(type_):
+        return Binary(type_.byte_width)
+    if pat.is_binary(type_) or pat.is_large_binary(type_) or pat.is_binary_view(type_):
         return Binary()
     if pat.is_date(type_):
         return Date()

@@ -3,6 +3,8 @@
 A type that DuckDB lacks becomes the narrowest that holds all its values; what nothing holds raises UnsupportedType.
 """
 
+from uuid import uuid4
+
 from lakebed.errors import UnsupportedType
 from lakebed.model import Lacking
 from lakebed.schema.types import (
@@ -28,7 +30,10 @@ from lakebed.schema.typetext import TypeText
 from lakebed.schema.widen import FormatRules
 
 # TIMESTAMPTZ counts microseconds, TIME does so or counts nanoseconds, and a column must have a type.
-RULES = FormatRules(zoned_timestamp_units=("us",), time_of_day_units=("us", "ns"), null_type=False)
+RULES = FormatRules(zoned_timestamp_units=("us",), time_of_day_units=("us", "ns"), null_type=False, fixed_binary=False)
+
+# How names of our own begin, of columns, tables and aliases: drawn by each process, so that no user has them.
+OWN = f"lakebed {uuid4().hex}"
 
 _INTEGERS = {(8, True): "TINYINT", (16, True): "SMALLINT", (32, True): "INTEGER", (64, True): "BIGINT"}
 _INTEGERS |= {(bits, False): f"U{name}" for (bits, _), name in list(_INTEGERS.items())}

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -93,6 +93,7 @@ class EvolutionPlan:
     `conflicts` were solved by variant columns; under the policy `refuse` there is no plan with a conflict. `waiting`
     are columns and fields that hold nothing yet: they are created with their first real type. `superseded` are columns
     whose values the incoming data brings under another type: of a column and its variants a row has a value in one.
+    Where a plan was applied, `retries` is how often that was tried again because another writer had committed first.
     """
 
     current: Schema | None
@@ -105,6 +106,7 @@ class EvolutionPlan:
     sources: tuple[Source, ...]
     waiting: tuple[Path, ...] = ()
     superseded: tuple[str, ...] = ()
+    retries: int = field(default=0, compare=False)
 
     @property
     def creates(self) -> bool:
@@ -119,6 +121,14 @@ class EvolutionPlan:
     def added_columns(self) -> tuple[str, ...]:
         """The new columns and fields by their dotted names; none where the table is created."""
         return () if self.creates else tuple(".".join(add.path) for add in self.adds)
+
+    @property
+    def reshaped(self) -> frozenset[str]:
+        """The columns, folded, that were there and whose type changes: widened, or a struct in them gained a field."""
+        if self.creates:
+            return frozenset()
+        added = (add.path for add in self.adds if len(add.path) > 1)
+        return frozenset(fold(path[0]) for path in (*added, *(step.path for step in self.widenings)))
 
     @property
     def renamed_sources(self) -> tuple[Column, ...]:
@@ -161,7 +171,7 @@ class EvolutionPlan:
 
     def to_dict(self) -> dict[str, object]:
         """What `--json` prints of a plan."""
-        return {**self._facts(), "hash": self.hash}
+        return {**self._facts(), "hash": self.hash, "retries": self.retries}
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -394,13 +404,13 @@ class _Planner:
 def _lacking(final: DataType, incoming: DataType) -> Lacking:
     if not isinstance(final, Struct) or not isinstance(incoming, Struct):
         return {}
-    arriving = {fold(field.name): field.type for field in incoming.fields}
+    arriving = {fold(one.name): one.type for one in incoming.fields}
     found: dict[str, Lacking | None] = {}
-    for field in final.fields:
-        if (type_ := arriving.get(fold(field.name))) is None:
-            found[field.name] = None
-        elif inner := _lacking(field.type, type_):
-            found[field.name] = inner
+    for one in final.fields:
+        if (type_ := arriving.get(fold(one.name))) is None:
+            found[one.name] = None
+        elif inner := _lacking(one.type, type_):
+            found[one.name] = inner
     return found
 
 

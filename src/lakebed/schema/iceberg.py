@@ -39,6 +39,7 @@ RULES = FormatRules(
     nanoseconds=False,
     coarsest_time_unit="us",
     null_type=False,
+    fixed_binary_may_grow=False,
     map_keys_may_grow=False,
 )
 
@@ -58,6 +59,7 @@ _BY_NAME: dict[str, DataType] = {
     "timestamp_ns": Timestamp("ns"),
     "timestamptz_ns": Timestamp("ns", "UTC"),
 }
+_FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 
 
@@ -107,6 +109,8 @@ def from_iceberg(value: object, *, column: str | None = None) -> DataType:
             return _BY_NAME[value]
         case str() if found := _DECIMAL.fullmatch(value):
             return Decimal(int(found[1]), int(found[2]))
+        case str() if found := _FIXED.fullmatch(value):
+            return Binary(int(found[1]))
         case {"type": "list", "element": element}:
             return List(from_iceberg(element, column=column))
         case {"type": "map", "key": key, "value": item}:
@@ -141,6 +145,8 @@ def _scalar(type_: DataType, column: str | None) -> str:
             return f"decimal({precision}, {scale})"
         case Timestamp(_, zone):
             return "timestamptz" if zone else "timestamp"
+        case Binary(int(width)):
+            return f"fixed[{width}]"
         case _:
             for name, known in _BY_NAME.items():
                 if known == type_:

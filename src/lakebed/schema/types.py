@@ -65,8 +65,12 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
+    """Bytes; with a width, always so many of them."""
+
+    width: int | None = None
+
     def __str__(self) -> str:
-        return "binary"
+        return "binary" if self.width is None else f"binary({self.width})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from lakebed.schema.types import (
+    Binary,
     Column,
     DataType,
     Decimal,
@@ -51,6 +52,8 @@ class FormatRules:
     zoned_timestamp_units: tuple[TimeUnit, ...] = UNITS
     time_of_day_units: tuple[TimeUnit, ...] = UNITS
     null_type: bool = True
+    fixed_binary: bool = True
+    fixed_binary_may_grow: bool = True  # into binary of any length
     map_keys_may_grow: bool = True
 
 
@@ -83,6 +86,8 @@ def storable(type_: DataType, rules: FormatRules) -> DataType | None:
             return type_ if rules.null_type else Text()
         case Integer():
             return _storable_integer(type_, rules)
+        case Binary():
+            return type_ if rules.fixed_binary else Binary()
         case Time(unit):
             finer = _storable_unit(unit, rules.time_of_day_units, rules)
             return Time(finer) if finer else None
@@ -202,6 +207,10 @@ def _widen_scalar(current: DataType, incoming: DataType, rules: FormatRules) -> 
             return _widen_to_float(current, bits)
         case (Float(bits), Integer()):
             return _widen_to_float(incoming, bits)
+        case (Binary(width), Binary()):
+            if width is not None and not rules.fixed_binary_may_grow:
+                return "the target's format cannot turn binary values of one length into such of any"
+            return Binary()
         case (Time(before), Time(after)):
             return Time(max(before, after, key=UNITS.index))
         case (Timestamp(), Timestamp()):

@@ -224,6 +224,13 @@ class Ledger:
         with transaction(self._engine) as connection:
             _record_changes(connection, table, changes, {}, version)
 
+    def record_history(self, records: Iterable[SchemaChangeRecord]) -> None:
+        """Changes that a table remembers of itself, as of the time of their commit."""
+        with transaction(self._engine) as connection:
+            for record in records:
+                key = {} if record.slice is None else _key(record.slice, record.delivery or "")
+                _record_changes(connection, record.table, [record.change], key, record.version, at=record.at)
+
     def schema_history(self, table: str | None = None) -> tuple[SchemaChangeRecord, ...]:
         """Who added or widened which column, the oldest first."""
         where = SCHEMA_CHANGES.c.table_address == table if table is not None else None
@@ -330,8 +337,10 @@ def _record_changes(
     changes: Iterable[SchemaChange],
     key: Mapping[str, object],
     version: str | None,
+    *,
+    at: datetime | None = None,
 ) -> None:
-    fixed = {**key, "table_address": table, "table_version": version, "at": datetime.now(UTC)}
+    fixed = {**key, "table_address": table, "table_version": version, "at": at or datetime.now(UTC)}
     new = [rows.of_schema_change(change) | fixed for change in changes]
     if new:
         connection.execute(insert(SCHEMA_CHANGES), new)

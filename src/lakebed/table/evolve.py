@@ -5,6 +5,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -14,13 +15,14 @@ import pyarrow.parquet as pq
 from lakebed.config import load_settings
 from lakebed.engines.registry import local_engine
 from lakebed.errors import ConfigError, SchemaError, UnsupportedType
-from lakebed.retry import retry
+from lakebed.retry import count_retries, retry
 from lakebed.schema.arrow import from_arrow_field
 from lakebed.schema.duckdb import from_duckdb
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.spark import from_spark, from_spark_ddl
 from lakebed.schema.types import Column, DataType, Schema, Text
 from lakebed.state.records import schema_changes
+from lakebed.state.unrecorded import change_properties, may_be_unrecorded, record_unrecorded
 from lakebed.table.read import TableLike, open_table, open_workspace
 from lakebed.targets.base import Change, TableState, Target
 
@@ -59,34 +61,46 @@ def evolve(
         raise ConfigError(f"on_conflict is {on_conflict!r}", remedy="It is 'refuse' or 'variant'.")
     policy = Policy(on_conflict=on_conflict, rules=opened.capabilities.rules)
     incoming = as_schema(incoming_schema)
+    state = opened.state()
+    plan = plan_evolution(state.schema if state.exists else None, incoming, policy)
     if dry_run:
-        state = opened.state()
-        return plan_evolution(state.schema if state.exists else None, incoming, policy)
-    plan, version = apply(opened, lambda _: incoming, policy)
-    if plan.changes_schema:
-        with open_workspace(workdir).ledger() as ledger:
+        return plan
+    workspace = open_workspace(workdir)
+    place = workspace.settings.ledger_place
+    if not plan.changes_schema and not may_be_unrecorded(opened.last_commit(), place):
+        return plan
+    # Before the table is touched: a ledger that cannot be written is a refusal, not a change that nobody knows of.
+    with workspace.ledger() as ledger:
+        record_unrecorded(opened, state, ledger, place)
+        with count_retries() as count:
+            plan, version = apply(opened, lambda _: incoming, policy, ledger_place=place)
+        if plan.changes_schema:
             ledger.record_schema_changes(opened.address, schema_changes(plan), version=version)
-    return plan
+    return replace(plan, retries=count.retries)
 
 
-def apply(target: Target, incoming: Callable[[Schema], Schema], policy: Policy) -> tuple[EvolutionPlan, str]:
+def apply(
+    target: Target, incoming: Callable[[Schema], Schema], policy: Policy, *, ledger_place: str | Path | None = None
+) -> tuple[EvolutionPlan, str]:
     """Commits a schema change alone; when another writer commits first, plans again on what it left."""
 
     def attempt() -> tuple[EvolutionPlan, str]:
         state = target.state()
         plan = plan_evolution(state.schema if state.exists else None, incoming(state.schema), policy)
-        return plan, _commit(target, state, plan) if plan.changes_schema else state.version
+        return plan, _commit(target, state, plan, ledger_place) if plan.changes_schema else state.version
 
     return retry(attempt, what=f"the schema change of {target.address}")
 
 
-def _commit(target: Target, state: TableState, plan: EvolutionPlan) -> str:
+def _commit(target: Target, state: TableState, plan: EvolutionPlan, ledger_place: str | Path | None) -> str:
     staging = target.stage(state, plan)
     try:
         # Plain Parquet has no place but its files for a type: those with the narrower one are rewritten.
         narrow = target.files_to_widen(state, plan)
         rewritten = local_engine(load_settings().storage).rewrite(narrow, staging) if narrow else ()
-        return target.commit(state, staging, Change(plan, rewritten, narrow)).version
+        return target.commit(
+            state, staging, Change(plan, rewritten, narrow, properties=change_properties(plan, ledger_place))
+        ).version
     except BaseException:
         target.abandon(staging)
         raise
@@ -114,7 +128,10 @@ def read_schema(given: str | os.PathLike[str]) -> Schema:
     if path.suffix in (".parquet", ".json", ".sql") and not path.exists():
         raise ConfigError(f"there is no file {text}")
     if path.suffix == ".parquet":
-        return as_schema(pq.read_schema(path))
+        try:
+            return as_schema(pq.read_schema(path))
+        except pa.ArrowException as error:
+            raise ConfigError(f"{text} cannot be read as Parquet: {error}", remedy="Give a Parquet file.") from error
     if path.suffix == ".json":
         try:
             content = json.loads(path.read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -22,24 +22,29 @@ from lakebed.errors import (
     UnsupportedType,
 )
 from lakebed.merge_core import refusals
-from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
+from lakebed.merge_core.follow import find_arrivals, follow, same_schema_change
+from lakebed.merge_core.plan import MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
 from lakebed.merge_core.result import MergeResult, check_balance, waiting_columns
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.merge_core.validate import Unified, unify
-from lakebed.model import Staging
-from lakebed.retry import retry
+from lakebed.model import Staging, WrittenFile
+from lakebed.retry import count_retries, retry
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
 from lakebed.state.records import schema_changes
+from lakebed.state.unrecorded import change_properties, may_be_unrecorded, record_unrecorded
 from lakebed.storage import Storage
+from lakebed.table.recount import Recount
 from lakebed.targets.address import Address, open_target
-from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
+from lakebed.targets.base import Change, Commit, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.shared.footers import with_bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakebed.state.ledger import Ledger
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +109,9 @@ def merge(
             ledger_place=None if table is target else settings.ledger_place,
         )
         try:
-            return retry(run.attempt, what=f"the merge into {table.address}")
+            with count_retries() as count:
+                done = retry(run.attempt, what=f"the merge into {table.address}")
+            return replace(done, retries=count.retries)
         except ConcurrentModification as error:
             raise refusals.concurrent(spec, target=table.address) from error
 
@@ -128,6 +135,10 @@ def _one_of(
     return partition_columns if partition_by is None else partition_by
 
 
+class _MayFollow(ConcurrentModification):
+    """Another commit came first, and the files that are written can be committed on top of it."""
+
+
 @dataclass
 class _Run:
     """The state of one merge between its attempts: a source is checked again only where the schema moved."""
@@ -144,6 +155,7 @@ class _Run:
     def attempt(self) -> MergeResult:
         state = self._state()
         try:
+            self._complete_history(state)
             return self._merge(state)
         except ConcurrentModification:
             raise
@@ -167,10 +179,11 @@ class _Run:
         pass_checkpoint("source checked")
         if not self.target.capabilities.made_of_files:
             return self._merge_rows(unified, state, source)
-        plan = self._plan(unified, state, source)
+        recount = Recount.of(source, self.storage.settings.resolved())
+        plan = self._plan(unified, state, source, recount)
         if plan.changes_nothing or self.dry_run:
             return _result(plan, dry_run=self.dry_run)
-        return self._commit(state, plan)
+        return self._commit(state, plan, recount)
 
     def _state(self) -> TableState:
         if isinstance(self.target, Settles):
@@ -218,30 +231,33 @@ class _Run:
             self.checked = (unified, self.rows.check(unified))
         return self.checked[1]
 
-    def _plan(self, unified: Unified, state: TableState, source: CheckedSource) -> MergePlan:
+    def _plan(self, unified: Unified, state: TableState, source: CheckedSource, recount: Recount | None) -> MergePlan:
         files = with_bounds(state.files, self.storage, unified.spec.keys, ids=state.field_ids)
         pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         _refuse_nulls(unified, pruned.nulls)
-        matches = Matches()
+        # Without candidates too: what an earlier attempt found in files that are gone must not count.
+        layout = FileLayout(self._in_path(state.partition_by), state.field_ids)
+        matches = self.rows.match(unified, pruned.candidates, layout=layout)
+        _refuse_nulls(unified, matches.nulls)
         if pruned.candidates:
-            layout = FileLayout(self._in_path(state.partition_by), state.field_ids)
-            matches = self.rows.match(unified, pruned.candidates, layout=layout)
-            _refuse_nulls(unified, matches.nulls)
+            if recount is not None:
+                recount.check_matched(unified.spec, pruned.candidates, matches, layout=layout)
             pass_checkpoint("keys matched")
-        rewrite_all = bool(unified.evolution.widenings) and not self.target.capabilities.evolves_without_rewrite
+        narrow = {file.uri for file in self.target.files_to_widen(state, unified.evolution)}
         return plan_merge(
             unified,
             files=files,
             source_rows=source.rows,
             matches=matches,
             scanned=len(pruned.candidates),
-            rewrite_all=rewrite_all,
+            narrow=narrow,
         )
 
-    def _commit(self, state: TableState, plan: MergePlan) -> MergeResult:
+    def _commit(self, state: TableState, plan: MergePlan, recount: Recount | None) -> MergeResult:
         partition_by = [plan.evolution.final[name].name for name in self.spec.partition_by]
         with self._staging(state, plan, partition_by) as staging:
-            merged = self.rows.write(MergeJob(plan, staging, self._in_path(staging.partition_by)))
+            job = MergeJob(plan, staging, self._in_path(staging.partition_by))
+            merged = self.rows.write(job)
             pass_checkpoint("files written")
             kept = sum(file.rows for file in plan.keep)
             counts = merged.counts
@@ -256,13 +272,59 @@ class _Run:
                 raise refusals.engine_failed(
                     plan.spec,
                     f"the merge was planned as {plan.expected} and counted as {counts}",
-                    remedy="Nothing was committed. Please report this with the files that caused it.",
+                    remedy=refusals.NOTHING_COMMITTED,
                 )
-            change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=_properties(plan))
-            commit = self.target.commit(state, staging, change)
+            if recount is not None:
+                recount.check_written(job, merged)
+            plan, commit = self._commit_files(state, staging, plan, merged.files)
         pass_checkpoint("merge committed")
         self._remember(plan.evolution, commit.version)
         return _result(plan, dry_run=False)
+
+    def _commit_files(
+        self, state: TableState, staging: Staging, plan: MergePlan, files: tuple[WrittenFile, ...]
+    ) -> tuple[MergePlan, Commit]:
+        """Makes the new files visible, on top of commits that came in between where these hold none of the keys.
+
+        Returns the plan as it was carried out. Raises ConcurrentModification where the merge must be planned again.
+        """
+
+        def attempt() -> tuple[MergePlan, Commit]:
+            nonlocal state, plan
+            told = {**_properties(plan), **change_properties(plan.evolution, self.ledger_place)}
+            change = Change(plan.evolution, files, (*plan.rewrite, *plan.drop), properties=told)
+            try:
+                return plan, self.target.commit(state, staging, change)
+            except ConcurrentModification as refused:
+                now = self.target.state()
+                followed = None if now.version == state.version else self._follow(plan, state, now)
+                if followed is None:
+                    raise
+                state, plan = now, followed
+                raise _MayFollow(f"{self.target.address}: another writer committed other rows") from refused
+
+        return retry(attempt, what=f"the merge on top of another commit to {self.target.address}", on=_MayFollow)
+
+    def _follow(self, plan: MergePlan, state: TableState, now: TableState) -> MergePlan | None:
+        """The plan on the table as it is now; None where keys, columns or files that it depends on have changed."""
+        if not state.exists or now.partition_by != state.partition_by:
+            return None
+        unified = self._unified(now)
+        arrivals = find_arrivals(plan, now.files) if same_schema_change(plan, unified) else None
+        # Rows that another writer deleted beside its files are still inside them: those are settled first.
+        if arrivals is None or now.rows != sum(file.rows for file in now.files):
+            return None
+        files = with_bounds(arrivals.new, self.storage, unified.spec.keys, ids=now.field_ids)
+        source = self._check(unified)
+        pruned = prune(files, source.keys, only_extremes=source.only_extremes)
+        if pruned.nulls:
+            return None
+        if pruned.candidates:
+            layout = FileLayout(self._in_path(now.partition_by), now.field_ids)
+            matches = self.rows.match(unified, pruned.candidates, layout=layout)
+            if matches.rows or matches.nulls:
+                return None
+        return follow(plan, unified, arrivals)
 
     def _merge_rows(self, unified: Unified, state: TableState, source: CheckedSource) -> MergeResult:
         if not isinstance(self.target, MergesRows):
@@ -286,6 +348,7 @@ class _Run:
                 keeps_missing=unified.spec.keeps_missing,
                 emptied=unified.emptied,
                 dry_run=self.dry_run,
+                properties=change_properties(unified.evolution, self.ledger_place),
                 use_merge=self.use_merge,
             )
             done = self.target.merge_rows(state, staging, request)
@@ -310,15 +373,30 @@ class _Run:
         """Writes what the commit did to the schema into the ledger, which is made for it where there is none."""
         if self.ledger_place is None or not evolution.changes_schema:
             return
+        with self._history(self.ledger_place) as ledger:
+            ledger.record_schema_changes(self.target.address, schema_changes(evolution), version=version)
+            pass_checkpoint("history written")
+
+    def _complete_history(self, state: TableState) -> None:
+        """Writes what the history lacks of the last commit, whose writer may have died before it told the ledger."""
+        if self.dry_run or self.ledger_place is None:
+            return
+        if not may_be_unrecorded(self.target.last_commit(), self.ledger_place):
+            return
+        with self._history(self.ledger_place) as ledger:
+            record_unrecorded(self.target, state, ledger, self.ledger_place)
+
+    @contextmanager
+    def _history(self, place: str | Path) -> Iterator["Ledger"]:
+        """The ledger, in which the history lies. What cannot be written there now the next merge finds in the table."""
         # SQLAlchemy is imported when there is something to record: most merges have nothing.
         from lakebed.state.ledger import Ledger
 
         try:
-            with Ledger.open(self.ledger_place) as ledger:
-                ledger.record_schema_changes(self.target.address, schema_changes(evolution), version=version)
-            pass_checkpoint("history written")
+            with Ledger.open(place) as ledger:
+                yield ledger
         except (StateError, OSError) as error:
-            # The rows are committed: a merge that raised here would be run again.
+            # The rows are committed, or will be: a merge that raised here would be run again.
             log.warning("%s: its new columns are missing from the history: %s", self.target.address, error)
 
     @contextmanager

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lakebed.errors import ConfigError
-from lakebed.storage import Storage, absolute
+from lakebed.storage import SCHEMES, Storage, absolute, unknown_scheme
 from lakebed.targets.base import Target
 from lakebed.targets.registry import BARE_PATH, NAMES, Opening, forms, require_target, target_kind
 
@@ -38,6 +38,8 @@ class Address:
                 return target_kind(kind).read(rest)
             except ValueError as wrong:
                 raise _wrong(text, str(wrong)) from None
+        if bare_path and (scheme := unknown_scheme(text)) is not None:
+            raise _wrong(text, f"{scheme}: is neither a kind of target nor a storage, which are {', '.join(SCHEMES)}")
         if bare_path and text:
             return cls(BARE_PATH, text)
         raise _wrong(text, "it does not begin with a kind of target")
@@ -96,7 +98,7 @@ def open_target(
         address = Address.parse(address)
     kind = target_kind(address.kind)
     if not address.names_table:
-        raise ConfigError(f"{address} names no table", remedy=f"Name one with --table, or write {kind.table_form}.")
+        raise ConfigError(f"{address} names no table", remedy=f"Name it in the address: {kind.table_form}.")
     require_target(address.kind, str(address))
     return kind.open(address, Opening(workdir, storage, catalogs or {}, staging, read_only))
 

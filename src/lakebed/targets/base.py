@@ -76,6 +76,15 @@ class Commit:
     files_removed: int
 
 
+@dataclass(frozen=True, slots=True)
+class PastCommit:
+    """A commit of ours as the table itself remembers it."""
+
+    id: str  # of its staging
+    at: datetime
+    properties: Mapping[str, str]
+
+
 class Target(Protocol):
     """One table in one place."""
 
@@ -96,9 +105,10 @@ class Target(Protocol):
         ...
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
-        """The files that hold a column in a narrower type than the plan's, which the same change must replace.
+        """The files that hold a column in another type than the plan's, which the same change must replace: a narrower
+        one, or a struct without a field that it gains.
 
-        None where the format widens by metadata, or is not made of files.
+        None where the format evolves by metadata, or is not made of files.
         """
         ...
 
@@ -108,6 +118,10 @@ class Target(Protocol):
 
     def commit(self, state: TableState, staging: Staging, change: Change) -> Commit:
         """Makes the change visible whole, or raises ConcurrentModification if the table moved since `state`."""
+        ...
+
+    def last_commit(self) -> PastCommit | None:
+        """The last commit to the table, with what it said of itself; None where it is not ours, or there is none."""
         ...
 
     def abandon(self, staging: Staging) -> None:
@@ -157,6 +171,7 @@ class RowMerge:
     keeps_missing: bool = True
     emptied: tuple[str, ...] = ()  # columns that an update sets to NULL though the source lacks them
     dry_run: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)  # what the commit says about itself
     use_merge: bool | None = None  # of a target that has MERGE and another way: which of them; None is its own choice
 
 

@@ -20,6 +20,7 @@ from lakebed.merge_core.spec import MergeSpec
 from lakebed.table.merge import merge
 from lakebed.targets.base import Target
 from lakebed.testing.merge_column_scenarios import DEDUPLICATION, SCHEMAS
+from lakebed.testing.merge_name_scenarios import NAMES, PARTITIONED_NAMES
 from lakebed.testing.merge_scenarios import KEYS, MISSING_AND_EMPTY, PARTITIONS, STRATEGIES, Scenario
 from lakebed.testing.rows import difference
 
@@ -67,6 +68,10 @@ class MergeConformance:
 
     @pytest.mark.parametrize("scenario", PARTITIONS, ids=str)
     def test_partitioned_scenario(self, scenario: Scenario) -> None:
+        self.check(scenario)
+
+    @pytest.mark.parametrize("scenario", [*NAMES, *PARTITIONED_NAMES], ids=str)
+    def test_special_names_are_ordinary(self, scenario: Scenario) -> None:
         self.check(scenario)
 
     @pytest.mark.parametrize("scenario", STRATEGIES, ids=str)

@@ -67,6 +67,9 @@ def change(table: Target) -> None:
         assert_type(snapshot, lakebed.SnapshotRecord)
         assert_type(lakebed.rollback("iceberg:billing.costs", snapshot.id).at, datetime)
     assert_type([one.at for one in story.changes], list[datetime])
+    published = lakebed.publish("iceberg:billing.costs@audit", drop_branch=True, dry_run=True, workdir=Path("work"))
+    assert_type(published, lakebed.Publication)
+    assert_type(published.commits, int)
     swept = lakebed.sweep("iceberg:billing.costs", expire_days=0.5, dry_run=True)
     assert_type(swept, lakebed.Swept)
     assert_type(swept.expired, lakebed.Expired)
@@ -89,6 +92,17 @@ def look(spark: SparkSession) -> None:
     assert_type(traced, lakebed.AnalyzeResult)
     lakebed.analyze([lakebed.Script("SELECT 1", "one.sql")], schema=Path("schema.json"), allow_implied=False)
     assert_type([issue.code for issue in traced.issues], list[str])
+    lakebed.analyze("SELECT 1", schema=["duckdb:costs.duckdb", Path("schema.json")])
+    lakebed.analyze("SELECT 1", schema=spark)
+    assert_type(lakebed.analyze_project(Path("models"), variables={"day": 1}), lakebed.AnalyzeResult)
+    lakebed.analyze_project(dbt="shop", dialect="duckdb")
+    found = lakebed.impact("orders.id", drop=["orders.amt"], rename={"orders.a": "b"}, folder=Path("models"))
+    assert_type(found, lakebed.ImpactResult)
+    assert_type([(one.reason, one.place.line) for one in found.breaks], list[tuple[str, int]])
+    assert_type([one.path for one in found.reached], list[tuple[str, ...]])
+    compared = lakebed.compare_lineage("models", "main", dbt=True)
+    assert_type(compared, lakebed.LineageDifference)
+    assert_type([edge.source for edge in compared.lost], list[str])
 
 
 def try_out() -> Health:

@@ -26,8 +26,13 @@ lakebed.read(42)  # call-overload, reportArgumentType
 lakebed.read("parquet:costs", columns="id", spark="local")  # call-overload, reportArgumentType
 lakebed.history(None)  # arg-type, reportArgumentType
 lakebed.rollback("iceberg:billing.costs", "latest")  # arg-type, reportArgumentType
+lakebed.publish("iceberg:billing.costs@audit", drop_branch="yes")  # arg-type, reportArgumentType
 lakebed.sweep("iceberg:billing.costs", expire_days="7")  # arg-type, reportArgumentType
-lakebed.analyze("SELECT 1", schema=["t"])  # arg-type, reportArgumentType
+lakebed.analyze("SELECT 1", schema=42)  # arg-type, reportArgumentType
+lakebed.analyze_project(42)  # arg-type, reportArgumentType
+lakebed.impact("orders.amt", folders="models")  # call-arg, reportCallIssue
+lakebed.impact(drop="orders.amt", rename=["a=b"], folder="models")  # arg-type, reportArgumentType
+lakebed.compare_lineage("models")  # call-arg, reportCallIssue
 lakebed.sample(Path("bills"), kind="azure")  # arg-type, reportArgumentType
 lakebed.sample(Path("bills"), packing="zip")  # call-arg, reportCallIssue
 lakebed.doctor("bills", quick="yes")  # arg-type, reportArgumentType

@@ -17,19 +17,20 @@ import pyarrow.parquet as pq
 from lakebed.config import Settings
 from lakebed.engines.duckdb import sql
 from lakebed.engines.duckdb.session import Scratch, private_connection
-from lakebed.engines.duckdb.version import choose_merge
+from lakebed.engines.duckdb.version import choose_merge, merge_unavailable
 from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
 from lakebed.engines.protocols.engine import EngineOptions
 from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeInput, MergeJob, MergeSource
 from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.failures import engine_failures
-from lakebed.engines.shared.sources import opened
+from lakebed.engines.shared.sources import BATCH_ROWS, opened
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError, UnsupportedType
 from lakebed.kernels.columns import find_columns, with_ids
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import counting
+from lakebed.kernels.merge import read_keys
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
 from lakebed.merge_core.plan import Matches
@@ -38,7 +39,7 @@ from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, Merged, Staging, WrittenFile
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import to_duckdb
-from lakebed.schema.types import DataType, Float, List, Map, Null, Struct, Time, Timestamp, fold
+from lakebed.schema.types import Binary, DataType, Float, List, Map, Null, Struct, Time, Timestamp, fold
 from lakebed.storage import is_local
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,7 @@ class DuckDBSource:
         self._use_merge = use_merge
         self._ready: Ready | None = None
         self._arrow: ArrowSource | None = None
+        self._unfit: str | None = None  # why Arrow does it
         self._matched: str | None = None
 
     @property
@@ -84,32 +86,36 @@ class DuckDBSource:
 
     def check(self, unified: Unified) -> CheckedSource:
         native = choose_merge(self._scratch.connection, self._use_merge, unified.spec)
-        if reason := _left_to_arrow(unified):
-            log.info("%s: merging with Arrow", reason)
+        self._unfit = _left_to_arrow(unified)
+        if self._unfit is not None:
             self._arrow = ArrowSource(self._table, self._storage)
             return self._arrow.check(unified)
         self._arrow = None
         spec, scratch = unified.spec, self._scratch
         checked = check_table(self._table, unified)
-        number = f"{sql.OWN} row"
+        number = sql.NUMBER
         with duckdb_failures(spec):
             # The rows stay where they are, in Arrow; DuckDB gets a view of them, and a table of their keys.
             rows = checked.table.append_column(number, counting(checked.table.num_rows))
             table = scratch.register("source", rows)
             keys = scratch.table("keys", f"SELECT {sql.as_scratch_keys(spec.keys)}, {q(number)} FROM {q(table)}")
-        self._ready = Ready(unified, rows, table, keys, number, native)
-        return CheckedSource(checked.table.num_rows, checked.keys)
+        self._ready = Ready(unified, rows, table, keys, number, native, checked.key_schema)
+        return CheckedSource(checked.table.num_rows, checked.keys, index=checked.index)
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
         if self._arrow is not None:
+            self._leave_to_arrow(unified.spec)
             return self._arrow.match(unified, files, layout=layout)
         ready = self._known()
+        if self._matched is not None:
+            self._scratch.drop(self._matched)
+            self._matched = None
+        if not files:
+            return Matches()
         self._reach([file.uri for file in files])
         with duckdb_failures(unified.spec, files):
             keys = self._target_keys(ready, files, layout)
             nulls = self._null_keys(ready, keys, files)
-            if self._matched is not None:
-                self._scratch.drop(self._matched)
             self._matched = self._scratch.table("matched", self._matched_rows(ready, keys))
             counted = self._scratch.rows(f"SELECT {q(sql.FILE)}, count(*) FROM {q(self._matched)} GROUP BY ALL")
             distinct = ", ".join(q(key) for key in sql.scratch_keys(ready.spec.keys))
@@ -118,6 +124,7 @@ class DuckDBSource:
 
     def write(self, job: MergeJob) -> Merged:
         if self._arrow is not None:
+            self._leave_to_arrow(job.plan.spec)
             return self._arrow.write(job)
         self._reach([job.staging.folder])
         with duckdb_failures(job.plan.spec, job.plan.rewrite), WriteBehind(job.staging.folder) as disk:
@@ -144,12 +151,15 @@ class DuckDBSource:
 
     def _matched_rows(self, ready: Ready, keys: str) -> str:
         """The target rows whose keys the source has. MERGE will pair them with source rows; without it a join does."""
-        on = sql.equal_keys(sql.scratch_keys(ready.spec.keys), "target", "source")
+        target, source = sql.TARGET, sql.SOURCE
+        on = sql.equal_keys(sql.scratch_keys(ready.spec.keys), target, source)
         if ready.native or ready.spec.keys_may_repeat:
             number = f"CAST(NULL AS BIGINT) AS {q(ready.number)}"
-            return f"SELECT target.*, {number} FROM ({keys}) AS target SEMI JOIN {q(ready.keys)} AS source ON {on}"
-        number = f"source.{q(ready.number)}"
-        return f"SELECT target.*, {number} FROM ({keys}) AS target JOIN {q(ready.keys)} AS source ON {on}"
+            return (
+                f"SELECT {target}.*, {number} FROM ({keys}) AS {target} SEMI JOIN {q(ready.keys)} AS {source} ON {on}"
+            )
+        number = f"{source}.{q(ready.number)}"
+        return f"SELECT {target}.*, {number} FROM ({keys}) AS {target} JOIN {q(ready.keys)} AS {source} ON {on}"
 
     def _no_matches(self) -> str:
         """An empty scratch table, for when no file can hold a key of the source."""
@@ -163,6 +173,8 @@ class DuckDBSource:
 
     def _target_keys(self, ready: Ready, files: Sequence[DataFile], layout: FileLayout) -> str:
         """The keys of the candidate files, in the table's types, each with its file."""
+        if ready.reads_with_arrow:
+            return f"SELECT * FROM {q(self._keys_from_arrow(ready, files, layout))}"
         return " UNION ALL ".join(
             self._keys_of(ready, some, called, layout.in_path) for called, some in self._by_names(ready, files, layout)
         )
@@ -174,7 +186,7 @@ class DuckDBSource:
         if not layout.field_ids:
             yield {key: key for key in ready.spec.keys}, files
             return
-        keys = with_ids(pa.schema([ready.schema.field(key) for key in ready.spec.keys]), layout.field_ids)
+        keys = with_ids(ready.key_schema, layout.field_ids)
         alike: dict[bytes, tuple[dict[str, str | None], list[DataFile]]] = {}
         for file in files:
             opened_by, path = filesystem(file.uri, self._storage)
@@ -192,24 +204,42 @@ class DuckDBSource:
         self, ready: Ready, files: Sequence[DataFile], called: Mapping[str, str | None], in_path: Sequence[str]
     ) -> str:
         paths = {fold(name): name for name in in_path}
-        columns = [f"rows.{q(sql.FILE)}"]
+        columns = [f"{sql.TARGET}.{q(sql.FILE)}"]
         needs_paths = False
         for key, own in zip(ready.spec.keys, sql.scratch_keys(ready.spec.keys), strict=True):
             kind = to_duckdb(ready.final[key].type, column=key)
             name = called[key]
-            value = "NULL" if name is None else f"rows.{q(name)}"
+            value = "NULL" if name is None else f"{sql.TARGET}.{q(name)}"
             if fold(key) in paths:
-                needs_paths, value = True, f"paths.{q(key)}"
+                needs_paths, value = True, f"{sql.PATHS}.{q(key)}"
             columns.append(f"CAST({value} AS {kind}) AS {q(own)}")
         rows = sql.read_files([file.uri for file in files], filename=sql.FILE)
         if not needs_paths:
-            return f"SELECT {', '.join(columns)} FROM {rows} AS rows"
+            return f"SELECT {', '.join(columns)} FROM {rows} AS {sql.TARGET}"
         known = {sql.FILE: pa.array([file.uri for file in files], pa.string())}
         for key in ready.spec.keys:
             if fold(key) in paths:
                 known[key] = pa.array([folded(file.partition).get(fold(key)) for file in files], pa.string())
         view = self._scratch.register("paths", pa.table(known))
-        return f"SELECT {', '.join(columns)} FROM {rows} AS rows JOIN {q(view)} AS paths USING ({q(sql.FILE)})"
+        join = f"{q(view)} AS {sql.PATHS} USING ({q(sql.FILE)})"
+        return f"SELECT {', '.join(columns)} FROM {rows} AS {sql.TARGET} JOIN {join}"
+
+    def _keys_from_arrow(self, ready: Ready, files: Sequence[DataFile], layout: FileLayout) -> str:
+        """The same as a table, read by Arrow, which takes no column for something else."""
+        own = [
+            key.with_name(name).with_nullable(True)
+            for key, name in zip(ready.key_schema, sql.scratch_keys(ready.spec.keys), strict=True)
+        ]
+        schema = pa.schema([pa.field(sql.FILE, pa.string()), *own])
+        keys = with_ids(ready.key_schema, layout.field_ids)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for file in files:
+                columns = read_keys(file, keys, self._storage, in_path=layout.in_path)
+                uris = pa.chunked_array([pa.repeat(pa.scalar(file.uri), len(columns[0]))])
+                yield from pa.table([uris, *columns], schema=schema).to_batches(max_chunksize=BATCH_ROWS)
+
+        return self._scratch.spooled("target_keys", pa.RecordBatchReader.from_batches(schema, batches()))
 
     def _null_keys(self, ready: Ready, keys: str, files: Sequence[DataFile]) -> dict[str, int]:
         """NULL keys among the candidates; footers that count them spare the scan."""
@@ -228,6 +258,12 @@ class DuckDBSource:
         (row,) = self._scratch.rows(f"SELECT {counts} FROM ({keys})")
         return {key: int(str(count)) for (key, _), count in zip(unknown, row, strict=True) if count}
 
+    def _leave_to_arrow(self, spec: MergeSpec) -> None:
+        """Says why Arrow merges files, or refuses where the caller demands MERGE. DuckDB's own tables are no files."""
+        if self._use_merge:
+            raise merge_unavailable(spec, f"DuckDB MERGE requested but not exact here: {self._unfit}")
+        log.info("%s: merging with Arrow", self._unfit)
+
     def _reach(self, uris: Sequence[str]) -> None:
         if any(not is_local(uri) for uri in uris):
             self._scratch.reach_object_store(self._storage)
@@ -241,7 +277,7 @@ class DuckDBSource:
 def duckdb_failures(spec: MergeSpec, files: Sequence[DataFile] = ()) -> Iterator[None]:
     """DuckDB's own errors as ours, logged with what was being merged."""
     try:
-        with engine_failures(spec, duckdb.Error, what="MERGE operation failed"):
+        with engine_failures(spec, duckdb.Error, pa.ArrowException, OSError, what="MERGE operation failed"):
             yield
     except UnsupportedType as error:
         raise refusals.incompatible(
@@ -276,6 +312,8 @@ def _faithful(kind: DataType) -> bool:
     match kind:
         case Null():
             return False
+        case Binary(width):
+            return width is None
         case Time(unit):
             return unit == "us"
         case Timestamp(unit, zone):

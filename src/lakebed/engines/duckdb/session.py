@@ -28,7 +28,16 @@ class Scratch:
     def __enter__(self) -> "Scratch":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        try:
+            self._remove_all()
+        except duckdb.Error as error:
+            if failed is None:
+                raise
+            # After an internal error of DuckDB its connection refuses everything; what broke it matters more.
+            log.debug("scratch tables could not be dropped: %s", error)
+
+    def _remove_all(self) -> None:
         for name in self._tables:
             self.connection.execute(f"DROP TABLE IF EXISTS {quote_identifier(name)}")
         for name in self._views:
@@ -65,6 +74,15 @@ class Scratch:
         self._tables.append(name)
         self.connection.execute(f"CREATE TEMP TABLE {quote_identifier(name)} AS {query}")
         return name
+
+    def spooled(self, prefix: str, reader: pa.RecordBatchReader) -> str:
+        """A temporary table of the rows of a stream."""
+        name = f"{prefix}_stream_{uuid4().hex}"
+        self.connection.register(name, reader)
+        try:
+            return self.table(prefix, f"SELECT * FROM {quote_identifier(name)}")
+        finally:
+            _unregister_duckdb_table_safely(self.connection, name)
 
     def drop(self, name: str) -> None:
         """Drops a temporary table before the context ends."""

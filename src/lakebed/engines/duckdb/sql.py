@@ -5,25 +5,25 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
-from lakebed.engines.duckdb.paths import PathValidator
 from lakebed.kernels.columns import field_id, find_columns, nested_agree
 from lakebed.merge_core.spec import RowEffects
 from lakebed.model import Lacking
+from lakebed.schema.duckdb import OWN, quote_literal, struct_with_kept_fields, to_duckdb
 from lakebed.schema.duckdb import quote_identifier as q
-from lakebed.schema.duckdb import quote_literal, struct_with_kept_fields, to_duckdb
 from lakebed.schema.types import Schema, fold
 
 # What Parquet files of DuckDB and of Arrow call the schema that Arrow restores types and field metadata from.
 ARROW_SCHEMA = "ARROW:schema"
-# Names of our own in scratch tables: long and odd enough that no table has them.
-OWN = "lakebed 7d1f0c"
 FILE = f"{OWN} file"
+NUMBER = f"{OWN} row"
+# Aliases, quoted. Plain ones would do until a user has a struct of that name: then `target.id` is a field of it.
+TARGET, SOURCE, WANTED, PATHS = (q(f"{OWN} {word}") for word in ("target", "source", "wanted", "paths"))
 CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}
 
 
 def path_list(uris: Iterable[str]) -> str:
-    """Validated and quoted paths as a SQL list."""
-    return "[" + ", ".join(f"'{_literally(PathValidator.escape_for_sql(uri))}'" for uri in uris) + "]"
+    """Paths as a SQL list. A quoted literal ends at its quote and nowhere else: whatever a path holds is data."""
+    return "[" + ", ".join(quote_literal(_literally(uri)) for uri in uris) + "]"
 
 
 def _literally(path: str) -> str:
@@ -38,7 +38,10 @@ def read_files(uris: Sequence[str], *, filename: str | None = None) -> str:
 
 
 def equal_keys(keys: Sequence[str], left: str, right: str, right_keys: Sequence[str] | None = None) -> str:
-    """`(target."a" = source."a" AND target."b" = source."b")`: every component, never a concatenation."""
+    """`(target."a" = source."a" AND target."b" = source."b")`: every component, never a concatenation.
+
+    `left` and `right` are aliases as SQL writes them.
+    """
     pairs = zip(keys, right_keys or keys, strict=True)
     return "(" + " AND ".join(f"{left}.{q(one)} = {right}.{q(other)}" for one, other in pairs) + ")"
 
@@ -51,6 +54,20 @@ def scratch_keys(keys: Sequence[str]) -> list[str]:
 def as_scratch_keys(keys: Sequence[str]) -> str:
     """The select list that gives keys their names in scratch tables."""
     return ", ".join(f"{q(key)} AS {q(own)}" for key, own in zip(keys, scratch_keys(keys), strict=True))
+
+
+def in_order_of(scratch: str, source: str, keys: Sequence[str]) -> str:
+    """The source in the order in which its keys lie in the scratch table, those that it lacks last.
+
+    MERGE changes rows in the order of its source, and one that jumps to and fro takes a hundred times as long.
+    """
+    own, place = scratch_keys(keys), q(f"{OWN} place")
+    columns = ", ".join(q(key) for key in own)
+    places = f"SELECT {columns}, min(rowid) AS {place} FROM {q(scratch)} GROUP BY {columns}"
+    return (
+        f"(SELECT {SOURCE}.* FROM {source} AS {SOURCE} LEFT JOIN ({places}) AS {WANTED} "
+        f"ON {equal_keys(own, SOURCE, WANTED)} ORDER BY {WANTED}.{place})"
+    )
 
 
 def merge_statement(scratch: str, source: str, keys: Sequence[str], does: RowEffects) -> str:
@@ -66,19 +83,19 @@ def merge_statement(scratch: str, source: str, keys: Sequence[str], does: RowEff
     if does.insert_unmatched:
         actions.append("WHEN NOT MATCHED THEN INSERT BY NAME")
     return (
-        f"MERGE INTO {q(scratch)} AS target USING {source} AS source ON "
-        + f"{equal_keys(scratch_keys(keys), 'target', 'source')} "
+        f"MERGE INTO {q(scratch)} AS {TARGET} USING {source} AS {SOURCE} ON "
+        + f"{equal_keys(scratch_keys(keys), TARGET, SOURCE)} "
         + " ".join(actions)
         + " RETURNING merge_action"
     )
 
 
 def in_table_schema(
-    uris: Sequence[str], present: pa.Schema, schema: Schema, physical: pa.Schema, constants: Mapping[str, str | None]
+    relation: str, present: pa.Schema, schema: Schema, physical: pa.Schema, constants: Mapping[str, str | None]
 ) -> str:
-    """The rows of files that have these columns, in the table's names and types.
+    """The rows of a relation that has these columns, in the table's names and types.
 
-    `physical` has the ids by which columns are found where the files have ids too.
+    `physical` has the ids by which columns are found where the relation has ids too.
     """
     places = dict(zip(physical.names, find_columns(physical, present), strict=True))
     fixed = {fold(name): value for name, value in constants.items()}
@@ -95,7 +112,7 @@ def in_table_schema(
             found = present.field(place)
             expression = nested_by_id(q(found.name), found.type, physical.field(column.name).type)
         columns.append(f"CAST({expression} AS {kind}) AS {q(column.name)}")
-    return f"SELECT {', '.join(columns)} FROM {read_files(uris)}"
+    return f"SELECT {', '.join(columns)} FROM {relation}"
 
 
 def nested_by_id(value: str, given: pa.DataType, wanted: pa.DataType, depth: int = 0) -> str:
@@ -138,18 +155,18 @@ def updated_rows(
     for column in schema:
         name = q(column.name)
         if column.name in new:
-            arriving = f"source.{name}"
+            arriving = f"{SOURCE}.{name}"
             if (lacking := kept_fields.get(column.name)) is not None:
-                arriving = struct_with_kept_fields(column.type, lacking, source=arriving, target=f"target.{name}")
-            value = f"CASE WHEN source.{q(marker)} IS NOT NULL THEN {arriving} ELSE target.{name} END AS {name}"
+                arriving = struct_with_kept_fields(column.type, lacking, source=arriving, target=f"{TARGET}.{name}")
+            value = f"CASE WHEN {SOURCE}.{q(marker)} IS NOT NULL THEN {arriving} ELSE {TARGET}.{name} END AS {name}"
         elif column.name in empty:
-            value = f"CASE WHEN source.{q(marker)} IS NULL THEN target.{name} END AS {name}"
+            value = f"CASE WHEN {SOURCE}.{q(marker)} IS NULL THEN {TARGET}.{name} END AS {name}"
         else:
-            value = f"target.{name}"
+            value = f"{TARGET}.{name}"
         columns.append(value)
     return (
-        f"SELECT {', '.join(columns)} FROM ({rows}) AS target {joined} ({changes}) AS source "
-        f"ON {equal_keys(keys, 'target', 'source')}"
+        f"SELECT {', '.join(columns)} FROM ({rows}) AS {TARGET} {joined} ({changes}) AS {SOURCE} "
+        f"ON {equal_keys(keys, TARGET, SOURCE)}"
     )
 
 
@@ -157,12 +174,12 @@ def source_rows(schema: Schema, delivered: Iterable[str], relation: str) -> str:
     """Source rows in the table's schema; what the source lacks is NULL."""
     new = set(delivered)
     columns = [
-        f"source.{q(column.name)}"
+        f"{SOURCE}.{q(column.name)}"
         if column.name in new
         else f"CAST(NULL AS {to_duckdb(column.type, column=column.name)}) AS {q(column.name)}"
         for column in schema
     ]
-    return f"SELECT {', '.join(columns)} FROM {relation} AS source"
+    return f"SELECT {', '.join(columns)} FROM {relation} AS {SOURCE}"
 
 
 def copy_to(query: str, uri: str, physical: pa.Schema, codec: str) -> str:
@@ -173,7 +190,7 @@ def copy_to(query: str, uri: str, physical: pa.Schema, codec: str) -> str:
         options.append(f"FIELD_IDS {ids}")
     arrow = base64.b64encode(physical.serialize().to_pybytes()).decode()
     options.append(f"KV_METADATA {{{quote_literal(ARROW_SCHEMA)}: {quote_literal(arrow)}}}")
-    return f"COPY (SELECT {columns} FROM ({query})) TO '{PathValidator.escape_for_sql(uri)}' ({', '.join(options)})"
+    return f"COPY (SELECT {columns} FROM ({query})) TO {quote_literal(uri)} ({', '.join(options)})"
 
 
 def _field_ids(schema: Iterable[pa.Field]) -> str:

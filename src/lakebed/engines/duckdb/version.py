@@ -73,13 +73,11 @@ def choose_merge(connection: Connection, use_merge: bool | None, spec: MergeSpec
     able = supports_merge(version)
     if use_merge:
         if not able:
-            raise DatasetMergeError(
+            raise merge_unavailable(
+                spec,
                 "DuckDB MERGE requested but not available. Required version: >= 1.4.0, "
                 f"Current: {'.'.join(str(part) for part in version)}",
-                kind="MERGE_UNAVAILABLE",
                 remedy="Upgrade DuckDB, or set use_merge=False.",
-                strategy=spec.strategy,
-                key_columns=spec.keys,
             )
         log.info("Using DuckDB MERGE (explicitly requested)")
     elif able:
@@ -87,6 +85,18 @@ def choose_merge(connection: Connection, use_merge: bool | None, spec: MergeSpec
     else:
         log.info("Using UNION ALL fallback for merge operation (DuckDB < 1.4.0 or MERGE unavailable)")
     return able
+
+
+def merge_unavailable(
+    spec: MergeSpec,
+    message: str,
+    *,
+    remedy: str = "Leave use_merge out: then Arrow merges what DuckDB cannot merge exactly.",
+) -> DatasetMergeError:
+    """MERGE was demanded, and nothing else may take its place."""
+    return DatasetMergeError(
+        message, kind="MERGE_UNAVAILABLE", remedy=remedy, strategy=spec.strategy, key_columns=spec.keys
+    )
 
 
 def _cached(connection: Connection) -> Version | None:

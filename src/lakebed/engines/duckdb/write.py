@@ -14,17 +14,21 @@ from lakebed.engines.protocols.merge import MergeJob
 from lakebed.engines.shared.rules import codec_for
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.merge import read_rows
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
 from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
 from lakebed.model import DataFile, MergeCounts, Merged, Staging, WrittenFile
+from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import quote_identifier as q
+from lakebed.schema.duckdb import quote_literal
+from lakebed.schema.special_names import means_something_to_duckdb_reader
 from lakebed.schema.types import Schema, fold
 from lakebed.storage import is_local, join, local_path
 
 # Source rows that are picked by their numbers in memory; more of them are joined, which can spill to disk.
-PICKED_ROWS = 131_072
+PICKED_ROWS = 1_048_576
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,12 @@ class Ready:
     keys: str
     number: str
     native: bool
+    key_schema: pa.Schema
+
+    @property
+    def reads_with_arrow(self) -> bool:
+        """Whether Arrow must read the files: DuckDB would take a key for something of its own, and overlook rows."""
+        return any(means_something_to_duckdb_reader(key) for key in self.spec.keys)
 
     @property
     def schema(self) -> pa.Schema:
@@ -100,7 +110,19 @@ class Writer:
 
     def _rewrite(self, pack: Sequence[DataFile], name: str, codec: str) -> tuple[WrittenFile | None, str | None]:
         """A pack's new file, and the table of the rows that leave its partition; None where there are none."""
-        rows = self._rows_of(pack)
+        if not self.ready.reads_with_arrow:
+            return self._rewritten(self._rows_of(pack), pack, name, codec)
+        table = self._spooled(pack)
+        try:
+            schema = to_arrow_schema(self.ready.final)
+            rows = sql.in_table_schema(q(table), schema, self.ready.final, schema, {})
+            return self._rewritten(rows, pack, name, codec)
+        finally:
+            self.scratch.drop(table)
+
+    def _rewritten(
+        self, rows: str, pack: Sequence[DataFile], name: str, codec: str
+    ) -> tuple[WrittenFile | None, str | None]:
         query = self._after(rows, pack)
         leaving = self._leaving(query, pack)
         if leaving is not None:
@@ -120,7 +142,8 @@ class Writer:
             # What is deleted from the scratch table must still be found when files are rewritten.
             into = self.scratch.table("deleted", f"SELECT * FROM {q(self.matched)}")
             source = f"(SELECT DISTINCT {', '.join(q(key) for key in sql.scratch_keys(ready.spec.keys))} FROM {source})"
-        statement = sql.merge_statement(into, source, ready.spec.keys, does)
+        ordered = sql.in_order_of(into, source, ready.spec.keys)
+        statement = sql.merge_statement(into, ordered, ready.spec.keys, does)
         counted = self.scratch.arrow(statement).column("merge_action").value_counts()
         return Counter({str(one["values"]): int(one["counts"].as_py()) for one in counted})
 
@@ -133,9 +156,15 @@ class Writer:
             alike.setdefault(inside.serialize().to_pybytes(), (inside, []))[1].append(file.uri)
         constants = {name: folded(pack[0].partition).get(fold(name)) for name in self.job.in_path}
         return " UNION ALL ".join(
-            sql.in_table_schema(uris, inside, self.ready.final, self.job.physical, constants)
+            sql.in_table_schema(sql.read_files(uris), inside, self.ready.final, self.job.physical, constants)
             for inside, uris in alike.values()
         )
+
+    def _spooled(self, pack: Sequence[DataFile]) -> str:
+        """A table of the pack's rows, read by Arrow."""
+        schema = pa.schema([field.with_nullable(True) for field in to_arrow_schema(self.ready.final)])
+        batches = read_rows(pack, schema, self.storage, physical=self.job.physical, in_path=self.job.in_path)
+        return self.scratch.spooled("pack", pa.RecordBatchReader.from_batches(schema, batches))
 
     def _after(self, rows: str, pack: Sequence[DataFile]) -> str:
         """What the pack's rows become."""
@@ -146,8 +175,8 @@ class Writer:
         here = f"{q(self.matched)} WHERE {q(sql.FILE)} IN ({', '.join(text(f.uri) for f in pack)})"
         if does.delete_matched:
             return (
-                f"SELECT target.* FROM ({rows}) AS target WHERE NOT EXISTS "
-                f"(SELECT 1 FROM (SELECT * FROM {here}) AS gone WHERE {sql.equal_keys(keys, 'target', 'gone', own)})"
+                f"SELECT {sql.TARGET}.* FROM ({rows}) AS {sql.TARGET} ANTI JOIN (SELECT * FROM {here}) AS {sql.SOURCE} "
+                f"ON {sql.equal_keys(keys, sql.TARGET, sql.SOURCE, own)}"
             )
         if not does.update_matched:
             return rows
@@ -167,8 +196,8 @@ class Writer:
         if ready.native or does.delete_unmatched:
             return changed
         return (
-            f"SELECT target.* FROM ({rows}) AS target WHERE NOT EXISTS "
-            f"(SELECT 1 FROM ({changes}) AS source WHERE {sql.equal_keys(keys, 'target', 'source')}) "
+            f"SELECT {sql.TARGET}.* FROM ({rows}) AS {sql.TARGET} WHERE NOT EXISTS "
+            f"(SELECT 1 FROM ({changes}) AS {sql.SOURCE} WHERE {sql.equal_keys(keys, sql.TARGET, sql.SOURCE)}) "
             f"UNION ALL {changed}"
         )
 
@@ -215,8 +244,8 @@ class Writer:
             return q(self.scratch.register("picked", picked))
         # Joined by number: a join by key would push its bounds into the Arrow scan, which compares NaN otherwise.
         return (
-            f"(SELECT source.* FROM {q(ready.table)} AS source SEMI JOIN ({numbers}) AS wanted "
-            f"ON source.{number} = wanted.{number})"
+            f"(SELECT {sql.SOURCE}.* FROM {q(ready.table)} AS {sql.SOURCE} SEMI JOIN ({numbers}) AS {sql.WANTED} "
+            f"ON {sql.SOURCE}.{number} = {sql.WANTED}.{number})"
         )
 
     def _partitioned(self, query: str, name: str, codec: str) -> list[WrittenFile]:
@@ -282,4 +311,4 @@ def folded(partition: Mapping[str, str | None]) -> dict[str, str | None]:
 
 
 def text(value: str | None) -> str:
-    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+    return "NULL" if value is None else quote_literal(value)

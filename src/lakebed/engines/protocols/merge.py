@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from lakebed.config import Settings
+from lakebed.kernels.keys import KeyIndex
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import Matches, MergePlan
 from lakebed.merge_core.validate import Unified
@@ -38,12 +39,15 @@ class CheckedSource:
     """A source without NULL keys and, where the strategy asks for it, without repeated ones.
 
     `keys` holds its key columns in the table's names and types: all of them, or where they are too many only the
-    smallest and largest of each column. Files are pruned by it, rows never decided.
+    smallest and largest of each column. Files are pruned by it, rows never decided. `index` is given where the engine
+    has one. A `distributed` source is merged on other machines: what is much to read is not read again on this one.
     """
 
     rows: int
     keys: pa.Table
     only_extremes: bool = False
+    index: KeyIndex | None = None
+    distributed: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ class MergeSource(Protocol):
         ...
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
-        """Looks the keys up in these files, by value."""
+        """Looks the keys up in these files, by value. What `write` does rests on the last look, one at no file too."""
         ...
 
     def write(self, job: MergeJob) -> Merged:

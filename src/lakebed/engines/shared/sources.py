@@ -15,7 +15,7 @@ from lakebed.engines.protocols.merge import ArrowStream, MergeInput
 from lakebed.errors import InvalidMergeArgument, NotFound
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.storage import absolute
+from lakebed.storage import absolute, system_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,8 +36,9 @@ def opened(source: MergeInput, storage: StorageSettings) -> Iterator[pa.Table]:
     elif isinstance(source, pa.RecordBatch):
         yield pa.Table.from_batches([source])
     elif isinstance(source, str | PathLike):
-        dataset = path_dataset(fspath(source), storage)
-        with _spooled(dataset.scanner(batch_size=BATCH_ROWS).to_reader()) as table:
+        place = fspath(source)
+        reader = path_dataset(place, storage).scanner(batch_size=BATCH_ROWS).to_reader()
+        with _spooled(pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, place))) as table:
             yield table
     elif isinstance(source, pads.Dataset):
         with _spooled(source.scanner(batch_size=BATCH_ROWS).to_reader()) as table:
@@ -55,7 +56,11 @@ def opened(source: MergeInput, storage: StorageSettings) -> Iterator[pa.Table]:
 
 def path_dataset(path: str, storage: StorageSettings) -> pads.Dataset:
     """The Parquet file or folder at a path. Columns of all files count; Hive partitions are text."""
-    uri = absolute(path.removeprefix("parquet:"))
+    with system_errors(path):
+        return _path_dataset(path, absolute(path.removeprefix("parquet:")), storage)
+
+
+def _path_dataset(path: str, uri: str, storage: StorageSettings) -> pads.Dataset:
     files, inner = filesystem(uri, storage)
     found = files.get_file_info(inner)
     if found.type == pafs.FileType.NotFound:
@@ -73,10 +78,27 @@ def path_dataset(path: str, storage: StorageSettings) -> pads.Dataset:
         paths = [] if parts is None else [pa.schema([field]) for field in parts.schema]
         schema = pa.unify_schemas([*schemas, *paths], promote_options="permissive")
     except pa.ArrowInvalid as error:
-        raise InvalidMergeArgument(
-            f"{path} cannot be read as Parquet: {error}", kind="SCHEMA_INCOMPATIBLE", remedy="Give Parquet files."
-        ) from error
+        raise _unreadable(path, error) from error
     return first.replace_schema(schema)
+
+
+def _batches(reader: pa.RecordBatchReader, place: str) -> Iterator[pa.RecordBatch]:
+    """What the files hold. One that is damaged, or out of reach halfway, is named."""
+    while True:
+        try:
+            with system_errors(place):
+                batch = next(reader, None)
+        except pa.ArrowInvalid as error:
+            raise _unreadable(place, error) from error
+        if batch is None:
+            return
+        yield batch
+
+
+def _unreadable(place: str, error: Exception) -> InvalidMergeArgument:
+    return InvalidMergeArgument(
+        f"{place} cannot be read as Parquet: {error}", kind="SCHEMA_INCOMPATIBLE", remedy="Give Parquet files."
+    )
 
 
 def _hive_names(files: pafs.FileSystem, folder: str) -> list[str]:

@@ -90,13 +90,15 @@ class _Creation:
         env, _ = with_ctes(self.node, {}, ctx)
         relation = as_derived_table(ctx.resolve_query(query, env, None, ctx), ctx)
         names = list(relation.names)
-        columns = implied_columns(names, ctx)
+        columns = implied_columns(names, ctx, relation)
         complete = relation.unknown is None
         written = written_columns(relation)
         if listed:
             names, columns, written = self._with_list(listed, relation)
             complete = True
         self.declare(columns, complete)
+        if ctx.explained is not None:
+            ctx.explained.rows.append((names, relation))
         statement_type = kind or ("CREATE_VIEW" if self.kind == "view" else "CREATE_TABLE_AS")
         return [self.result(statement_type, written, names)]
 

@@ -100,6 +100,10 @@ def _mapped(
     written: list[Written] = [
         (name, place, refs) for place, (name, refs) in enumerate(zip(names, relation.refs, strict=False))
     ]
+    if ctx.explained is not None:
+        ctx.explained.rows.append((names, relation))
+    if ctx.typed is not None:
+        ctx.typed.rows.append((target.name, target.relation, names, relation))
     conflict = node.args.get("conflict")
     if conflict is not None:
         written = _with_updates(written, _conflict(node, conflict, target, names, relation, ctx))
@@ -139,6 +143,8 @@ def _target_names(
         # a partition column with a value takes none from the query; without one it comes last, in the order given
         names = [name for name, key in pairs if key not in static and key not in dynamic]
         names += [name for wanted in dynamic for name, key in pairs if key == wanted]
+        # values go by position: the statement needs every column to be where it is
+        ctx.refer(tuple((target.name, name, (), "value", False) for name in names), target.node)
     elif isinstance(node.args.get("expression"), exp.Values):
         # rows of constants for columns whose names are not known
         return []

@@ -85,6 +85,8 @@ def _insert(then: exp.Expr, target: WriteTarget, source: NamedRelation, scope: S
     else:
         names = [target.spelled(identifier_of(column), ctx) for column in _items(columns)]
     refs = [refs_of(value, scope, ctx) for value in items]
+    if ctx.explained is not None:
+        ctx.explained.values += [(name, value, scope) for name, value in zip(names, items, strict=False)]
     return [(name, None, own) for name, own in zip(names, refs, strict=False)]
 
 
@@ -131,6 +133,9 @@ def _star(target: WriteTarget, source: Relation, ctx: Context, node: exp.Expr, *
     if by_position:
         return [(name, None, own) for name, own in zip(target.relation.names, refs, strict=False)]
     by_key = dict(zip(source.keys, refs, strict=True))
+    if ctx.explained is not None:
+        spelled = dict(zip(target.relation.keys, target.relation.names, strict=True))
+        ctx.explained.rows.append(([spelled.get(key, key) for key in source.keys], source))
     return [
         (name, None, by_key.get(key, NO_REFS))
         for name, key in zip(target.relation.names, target.relation.keys, strict=True)

@@ -10,6 +10,7 @@ from lakebed.lineage.contract import ColumnEdge, ResolutionSource, StatementLine
 from lakebed.lineage.identifiers import table_parts
 from lakebed.lineage.relations import Refs, Relation, UnknownTable
 from lakebed.lineage.tables import CatalogColumn, NamePart
+from lakebed.lineage.type_inference import TypeInference
 
 # A column that is written: its name, its place in the output or None, and where its value comes from.
 Written = tuple[str, int | None, Refs]
@@ -41,7 +42,9 @@ class WriteTarget:
         key = ctx.key_of(identifier)
         for name, own in zip(self.relation.names, self.relation.keys, strict=True):
             if own == key:
+                ctx.refer(((self.name, name, (), "value", False),), identifier)
                 return name
+        ctx.refer(((self.name, ctx.spelling_of(identifier), (), "value", False),), identifier)
         if self.relation.open is None:
             ctx.issue_once(
                 "UNKNOWN_COLUMN",
@@ -121,9 +124,14 @@ def target_use(target: WriteTarget) -> TableUse:
     return TableUse(target.name, target.kind, target.resolution)
 
 
-def implied_columns(names: Sequence[str], ctx: Context) -> list[CatalogColumn]:
-    """A query's columns as those of a new table; their types are not inferred."""
-    return [CatalogColumn(name, ctx.column_key(name, True), None, "implied") for name in names]
+def implied_columns(names: Sequence[str], ctx: Context, relation: Relation | None = None) -> list[CatalogColumn]:
+    """A query's columns as those of a new table, with the types that can be inferred."""
+    types = TypeInference(ctx).column_types(relation) if relation is not None else []
+    columns = []
+    for place, name in enumerate(names):
+        kind = types[place] if place < len(types) else None
+        columns.append(CatalogColumn(name, ctx.column_key(name, True), kind, "implied", kind is not None))
+    return columns
 
 
 def report_mismatch(mismatch: SchemaMismatch | None, ctx: Context, node: exp.Expr) -> None:

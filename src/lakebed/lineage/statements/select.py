@@ -16,7 +16,9 @@ from lakebed.lineage.statements.result import (
 def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """A query whose rows go to the client, or with INTO to a new table."""
     relation = ctx.resolve_query(node, {}, None, ctx)
-    into = _into(node)
+    if ctx.explained is not None:
+        ctx.explained.rows.append((relation.names, relation))
+    into = query_target(node)
     if into is None:
         return [statement_lineage(ctx, "SELECT", None, written_columns(relation), outputs=relation.names)]
     target = WriteTarget(into.args["this"], ctx)
@@ -32,7 +34,7 @@ def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     )
     mismatch = ctx.catalog.declare(
         target.parts,
-        implied_columns(relation.names, ctx),
+        implied_columns(relation.names, ctx, relation),
         kind="table",
         statement_index=ctx.index,
         temporary=temporary,
@@ -42,8 +44,8 @@ def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     return [result]
 
 
-def _into(node: exp.Expr) -> exp.Expr | None:
-    """INTO stands in the first SELECT, also of a set operation."""
+def query_target(node: exp.Expr) -> exp.Expr | None:
+    """INTO of a query; it stands in the first SELECT, also of a set operation."""
     while isinstance(node, exp.SetOperation | exp.Subquery):
         node = node.args["this"]
     into = node.args.get("into")

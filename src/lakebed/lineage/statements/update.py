@@ -106,7 +106,12 @@ def assigned(assignment: exp.Expr, target: WriteTarget, scope: Scope, ctx: Conte
         return []
     left, right = assignment.args["this"], assignment.args["expression"]
     if not isinstance(left, exp.Tuple | exp.Paren):
-        return [(_name(left, target, ctx), None, refs_of(right, scope, ctx))]
+        name = _name(left, target, ctx)
+        if ctx.explained is not None:
+            ctx.explained.values.append((name, right, scope))
+        if ctx.typed is not None:
+            ctx.typed.values.append((target.name, target.relation, name, right, scope))
+        return [(name, None, refs_of(right, scope, ctx))]
     names = left.args.get("expressions") or [left.args.get("this")]
     while isinstance(right, exp.Paren):
         right = right.args["this"]

@@ -1,23 +1,26 @@
 """Merges staged rows into a DuckDB table, inside a transaction that the caller holds."""
 
-import logging
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import uuid4
 
 import duckdb
 
+from lakebed.errors import DatasetMergeError
+from lakebed.merge_core.refusals import NOTHING_COMMITTED
+from lakebed.merge_core.result import check_balance
 from lakebed.model import MergeCounts, Staging
+from lakebed.schema.duckdb import OWN, struct_with_kept_fields, to_duckdb
 from lakebed.schema.duckdb import quote_identifier as q
-from lakebed.schema.duckdb import struct_with_kept_fields, to_duckdb
 from lakebed.schema.types import Schema
 from lakebed.targets.base import RowMerge, RowsMerged
 from lakebed.targets.duckdb.commit import staged_rows
 from lakebed.targets.duckdb.file import Connection, first_row
 
-log = logging.getLogger(__name__)
-
 MERGE_SINCE = (1, 4, 0)
+# Aliases, quoted: a plain one could be the name of a user's struct.
+TARGET, SOURCE = q(f"{OWN} target"), q(f"{OWN} source")
 
 
 def null_keys(connection: Connection, table: str, keys: Sequence[str]) -> dict[str, int]:
@@ -34,14 +37,45 @@ def merge_rows(connection: Connection, table: str, staging: Staging, merge: RowM
     source = f"lakebed_source_{uuid4().hex}"
     columns = [q(name) for name in merge.delivered]
     columns += [_null(final, name) for name in merge.emptied]
+    # Where something fails, the temporary table goes with the transaction: dropping it first would hide what failed.
     connection.execute(f"CREATE TEMP TABLE {source} AS SELECT {', '.join(columns)} FROM {staged}")
-    try:
-        actions = _apply(connection, table, source, merge, [*merge.delivered, *merge.emptied])
-        counted = first_row(connection, f"SELECT count(*) FROM {q(table)}")
-    finally:
-        connection.execute(f"DROP TABLE {source}")
+    before = _Held.in_table(connection, table, source, merge.keys)
+    actions = _apply(connection, table, source, merge, [*merge.delivered, *merge.emptied], before)
+    after = _Held.in_table(connection, table, source, merge.keys)
+    connection.execute(f"DROP TABLE {source}")
     counts = MergeCounts(actions["INSERT"], actions["UPDATE"], actions["DELETE"])
-    return RowsMerged(counts, int(counted[0]) if counted else 0)
+    _check(merge, counts, before, after)
+    return RowsMerged(counts, after.rows)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The rows of the table, and those of them that have a key of the source: counted, whatever MERGE says it did."""
+
+    rows: int
+    matched: int
+
+    @classmethod
+    def in_table(cls, connection: Connection, table: str, source: str, keys: Sequence[str]) -> "_Held":
+        matched = f"SELECT count(*) FROM {q(table)} AS {TARGET} SEMI JOIN {source} AS {SOURCE} ON {_equal(keys)}"
+        row = first_row(connection, f"SELECT (SELECT count(*) FROM {q(table)}), ({matched})")
+        return cls(*map(int, row)) if row else cls(0, 0)
+
+
+def _check(merge: RowMerge, counts: MergeCounts, before: _Held, after: _Held) -> None:
+    """Raises, and so rolls back, where the table does not hold what the counts say."""
+    stayed = 0 if merge.delete_matched else before.matched
+    deleted = before.matched if merge.delete_matched else before.rows - before.matched if merge.delete_unmatched else 0
+    updated = before.matched if merge.update_matched else 0
+    check_balance(before=before.rows, after=after.rows, inserted=counts.inserted, deleted=counts.deleted)
+    if (counts.updated, counts.deleted, after.matched) != (updated, deleted, stayed + counts.inserted):
+        raise DatasetMergeError(
+            f"two counts of the merge differ: {before.matched} of {before.rows} rows had a key of the source before, "
+            f"{after.matched} of {after.rows} after, and DuckDB says {counts}",
+            kind="ENGINE_FAILED",
+            remedy=NOTHING_COMMITTED,
+            key_columns=merge.keys,
+        )
 
 
 def _no_rows(merge: RowMerge) -> str:
@@ -53,30 +87,38 @@ def _null(final: Schema, name: str) -> str:
     return f"CAST(NULL AS {to_duckdb(final[name].type, column=name)}) AS {q(name)}"
 
 
-def _apply(connection: Connection, table: str, source: str, merge: RowMerge, columns: Sequence[str]) -> Counter[str]:
-    matches = " AND ".join(f"target.{q(key)} = source.{q(key)}" for key in merge.keys)
+def _equal(keys: Sequence[str]) -> str:
+    return "(" + " AND ".join(f"{TARGET}.{q(key)} = {SOURCE}.{q(key)}" for key in keys) + ")"
+
+
+def _apply(
+    connection: Connection, table: str, source: str, merge: RowMerge, columns: Sequence[str], before: _Held
+) -> Counter[str]:
+    matches = _equal(merge.keys)
     if merge.delete_matched:
-        log.info("DELETE and INSERT are used: MERGE has no clause that inserts rows which match")
-        deleted = _count(
-            connection,
-            f"DELETE FROM {q(table)} AS target USING (SELECT DISTINCT "
-            f"{', '.join(q(key) for key in merge.keys)} FROM {source}) AS source WHERE {matches}",
+        keys = f"(SELECT DISTINCT {', '.join(q(key) for key in merge.keys)} FROM {source}) AS {SOURCE}"
+        # MERGE has no clause that inserts rows which match: INSERT does it.
+        statement = (
+            f"MERGE INTO {q(table)} AS {TARGET} USING {keys} ON {matches} WHEN MATCHED THEN DELETE"
+            if _uses_merge(merge)
+            else f"DELETE FROM {q(table)} AS {TARGET} USING {keys} WHERE {matches}"
         )
+        deleted = _count(connection, statement)
         inserted = _count(connection, f"INSERT INTO {q(table)} BY NAME SELECT * FROM {source}")
         return Counter(DELETE=deleted, INSERT=inserted)
     if _uses_merge(merge):
-        return _native(connection, table, source, merge, columns, matches)
+        return _native(connection, table, source, merge, columns, matches, before)
     actions: Counter[str] = Counter()
-    matched = f"EXISTS (SELECT 1 FROM {source} AS source WHERE {matches})"
+    matched = f"EXISTS (SELECT 1 FROM {source} AS {SOURCE} WHERE {matches})"
     if merge.delete_unmatched:
-        actions["DELETE"] = _count(connection, f"DELETE FROM {q(table)} AS target WHERE NOT {matched}")
-    new = f"NOT EXISTS (SELECT 1 FROM {q(table)} AS target WHERE {matches})"
+        actions["DELETE"] = _count(connection, f"DELETE FROM {q(table)} AS {TARGET} WHERE NOT {matched}")
+    new = f"NOT EXISTS (SELECT 1 FROM {q(table)} AS {TARGET} WHERE {matches})"
     arriving = f"lakebed_arriving_{uuid4().hex}"
-    connection.execute(f"CREATE TEMP TABLE {arriving} AS SELECT * FROM {source} AS source WHERE {new}")
+    connection.execute(f"CREATE TEMP TABLE {arriving} AS SELECT * FROM {source} AS {SOURCE} WHERE {new}")
     if merge.update_matched:
         actions["UPDATE"] = _count(
             connection,
-            f"UPDATE {q(table)} AS target SET {_set(merge, columns)} FROM {source} AS source WHERE {matches}",
+            f"UPDATE {q(table)} AS {TARGET} SET {_set(merge, columns)} FROM {source} AS {SOURCE} WHERE {matches}",
         )
     if merge.insert_unmatched:
         actions["INSERT"] = _count(connection, f"INSERT INTO {q(table)} BY NAME SELECT * FROM {arriving}")
@@ -85,16 +127,17 @@ def _apply(connection: Connection, table: str, source: str, merge: RowMerge, col
 
 
 def _uses_merge(merge: RowMerge) -> bool:
-    if merge.use_merge is False or _version() < MERGE_SINCE:
-        return False
-    if "merge_action" in merge.evolution.final:
-        log.info("A column called merge_action would hide MERGE's own: DELETE, UPDATE and INSERT are used instead")
-        return False
-    return True
+    return merge.use_merge is not False and _version() >= MERGE_SINCE
 
 
 def _native(
-    connection: Connection, table: str, source: str, merge: RowMerge, columns: Sequence[str], matches: str
+    connection: Connection,
+    table: str,
+    source: str,
+    merge: RowMerge,
+    columns: Sequence[str],
+    matches: str,
+    before: _Held,
 ) -> Counter[str]:
     clauses = []
     if merge.update_matched:
@@ -103,11 +146,16 @@ def _native(
         clauses.append("WHEN NOT MATCHED THEN INSERT BY NAME")
     if merge.delete_unmatched:
         clauses.append("WHEN NOT MATCHED BY SOURCE THEN DELETE")
-    rows = connection.execute(
-        f"MERGE INTO {q(table)} AS target USING {source} AS source ON ({matches}) {' '.join(clauses)} "
-        "RETURNING merge_action"
-    )
+    statement = f"MERGE INTO {q(table)} AS {TARGET} USING {source} AS {SOURCE} ON {matches} {' '.join(clauses)}"
     actions: Counter[str] = Counter()
+    if "merge_action" in merge.evolution.final:
+        # A column of that name hides MERGE's own: then its one number, of all rows, is what it says.
+        changed = _count(connection, statement)
+        actions["UPDATE"] = before.matched if merge.update_matched else 0
+        actions["DELETE"] = before.rows - before.matched if merge.delete_unmatched else 0
+        actions["INSERT"] = changed - actions["UPDATE"] - actions["DELETE"]
+        return actions
+    rows = connection.execute(f"{statement} RETURNING merge_action")
     while some := rows.fetchmany(10_000):
         actions.update(action for (action,) in some)
     return actions
@@ -120,10 +168,10 @@ def _set(merge: RowMerge, columns: Sequence[str]) -> str:
     kept_fields = merge.evolution.padded_fields if merge.keeps_missing else {}
     assignments = []
     for name in chosen:
-        value = f"source.{q(name)}"
+        value = f"{SOURCE}.{q(name)}"
         if (lacking := kept_fields.get(name)) is not None:
             kind = merge.evolution.final[name].type
-            value = struct_with_kept_fields(kind, lacking, source=value, target=f"target.{q(name)}")
+            value = struct_with_kept_fields(kind, lacking, source=value, target=f"{TARGET}.{q(name)}")
         assignments.append(f"{q(name)} = {value}")
     return ", ".join(assignments)
 

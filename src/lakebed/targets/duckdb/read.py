@@ -7,6 +7,7 @@ import duckdb
 import pyarrow as pa
 
 from lakebed.errors import SchemaError
+from lakebed.kernels.values import EXACT
 from lakebed.model import Slice, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import quote_identifier
@@ -14,7 +15,7 @@ from lakebed.schema.types import Float, Schema
 from lakebed.targets.base import TableState
 from lakebed.targets.duckdb.file import Connection
 from lakebed.targets.duckdb.slices import where
-from lakebed.targets.shared.sums import EXACT, exact_totals, no_totals
+from lakebed.targets.shared.sums import exact_totals, no_totals
 
 
 def read(connection: Connection, table: str, state: TableState, columns: Sequence[str] | None) -> pa.Table:

@@ -4,10 +4,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC
 
 from lakebed.schema.duckdb import quote_identifier
 from lakebed.schema.types import Schema
-from lakebed.targets.base import TableState
+from lakebed.targets.base import PastCommit, TableState
 from lakebed.targets.duckdb.file import Connection, first_row
 from lakebed.targets.duckdb.schema import read_schema
 
@@ -25,7 +26,8 @@ def table_state(connection: Connection, table: str) -> TableState:
     count = int(counted[0]) if counted else 0
     facts = hashlib.sha256(repr(schema).encode()).hexdigest()[:16]
     # Our own commits have ids; a stranger's change shows in the schema or, nearly always, in the number of rows.
-    return TableState(True, schema, count, f"{_last_commit(connection, table)}:{count}:{facts}")
+    last = last_commit(connection, table)
+    return TableState(True, schema, count, f"{last.id if last is not None else ''}:{count}:{facts}")
 
 
 def record_commit(connection: Connection, table: str, id_: str, properties: Mapping[str, str]) -> TableState:
@@ -44,17 +46,22 @@ def record_commit(connection: Connection, table: str, id_: str, properties: Mapp
     return replace(after, version=f"{id_}:{after.version.partition(':')[2]}")
 
 
-def _last_commit(connection: Connection, table: str) -> str:
+def last_commit(connection: Connection, table: str) -> PastCommit | None:
+    """The last commit to the table; None where there is none of ours."""
     known = first_row(
         connection,
         "SELECT 1 FROM information_schema.tables WHERE table_catalog = current_database()"
         " AND table_schema = 'lakebed' AND table_name = 'commits'",
     )
     if known is None:
-        return ""
+        return None
     last = first_row(
         connection,
-        f"SELECT id FROM {COMMITS} WHERE lower(table_name) = lower(?) ORDER BY number DESC LIMIT 1",
+        f"SELECT id, committed_at, properties FROM {COMMITS} WHERE lower(table_name) = lower(?)"
+        " ORDER BY number DESC LIMIT 1",
         [table],
     )
-    return str(last[0]) if last else ""
+    if last is None:
+        return None
+    id_, at, properties = last
+    return PastCommit(str(id_), at.replace(tzinfo=UTC), json.loads(properties))

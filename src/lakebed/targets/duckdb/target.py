@@ -14,13 +14,13 @@ from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.storage import Storage, absolute, is_local, local_path
-from lakebed.targets.base import Affected, Capabilities, Change, Commit, RowMerge, RowsMerged, TableState
+from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, RowMerge, RowsMerged, TableState
 from lakebed.targets.duckdb.commit import delete_slice, insert_staged
 from lakebed.targets.duckdb.file import WAIT_SECONDS, Connection, DuckDBFile
 from lakebed.targets.duckdb.merge import merge_rows, null_keys, rows_of_new_table
 from lakebed.targets.duckdb.read import read, totals
 from lakebed.targets.duckdb.schema import evolve
-from lakebed.targets.duckdb.state import ABSENT, record_commit, table_state
+from lakebed.targets.duckdb.state import ABSENT, last_commit, record_commit, table_state
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.staging import StagingArea
 from lakebed.targets.shared.sums import no_totals
@@ -117,13 +117,20 @@ class DuckDBTarget:
                 self._checkpoint("merged")
                 if merge.dry_run or not done.counts:
                     raise _Unchanged(done)
-                done = replace(done, version=record_commit(connection, self._table, staging.id, {}).version)
+                after = record_commit(connection, self._table, staging.id, merge.properties)
+                done = replace(done, version=after.version)
                 self._checkpoint("recorded")
         except _Unchanged as unchanged:
             done = unchanged.rows
         self._checkpoint("committed")
         self._area.remove(staging.id)
         return done
+
+    def last_commit(self) -> PastCommit | None:
+        if not self._file.exists:
+            return None
+        with self._file.reading() as connection:
+            return last_commit(connection, self._table)
 
     def abandon(self, staging: Staging) -> None:
         self._area.remove(staging.id)

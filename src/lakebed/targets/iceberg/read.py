@@ -16,7 +16,13 @@ from lakebed.targets.iceberg.names import names_suffice
 from lakebed.targets.iceberg.rows import rows_of_file
 from lakebed.targets.iceberg.schema import physical_schema, table_schema
 from lakebed.targets.iceberg.settle import misleading
-from lakebed.targets.iceberg.state import current_files, data_files, partition_columns
+from lakebed.targets.iceberg.state import (
+    current_files,
+    data_files,
+    has_defaults,
+    is_read_by_engines,
+    partition_columns,
+)
 from lakebed.targets.scan import ScanPlan
 from lakebed.targets.shared.sums import exact_totals
 
@@ -29,7 +35,10 @@ def read(table: Table, columns: Sequence[str] | None = None) -> pads.Dataset | p
     """
     tasks = current_files(table)
     selected = _selected(table.schema(), columns)
-    if tasks and not any(task.delete_files for task in tasks) and names_suffice(table):
+    by_name = not has_defaults(selected) and all(
+        not task.delete_files and is_read_by_engines(task.file) for task in tasks
+    )
+    if tasks and by_name and names_suffice(table):
         schema = pa.schema([field.remove_metadata() for field in physical_schema(selected)])
         io = table.io
         if isinstance(io, PyArrowFileIO):
@@ -52,7 +61,18 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 def scan_plan(table: Table) -> ScanPlan:
     """The files to read, for engines that read them themselves."""
     tasks = current_files(table)
+    if has_defaults(table.schema()):
+        raise TargetError(
+            f"{'.'.join(table.name())} has columns with default values, which workers do not know",
+            remedy="Read it without spark=.",
+        )
     for task in tasks:
+        if not is_read_by_engines(task.file):
+            raise TargetError(
+                f"{'.'.join(table.name())} holds data files in the format {task.file.file_format.value}, which workers "
+                "cannot read",
+                remedy="Read it without spark=, or compact it with the engine that wrote them.",
+            )
         for delete in task.delete_files:
             if delete.file_format != FileFormat.PARQUET:
                 raise TargetError(

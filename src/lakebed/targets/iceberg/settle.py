@@ -15,12 +15,15 @@ from pyiceberg.table import FileScanTask, Table
 
 from lakebed.model import WrittenFile
 from lakebed.storage import join
-from lakebed.targets.iceberg.files import FOOTERS_AT_ONCE, describe, field_ids
+from lakebed.targets.iceberg.branches import begin_branch
+from lakebed.targets.iceberg.files import FOOTERS_AT_ONCE, field_ids
 from lakebed.targets.iceberg.names import mapped_ids, mapping_agrees
+from lakebed.targets.iceberg.partitions import describe_by_partition, remove_split
 from lakebed.targets.iceberg.rows import rows_of_file
 from lakebed.targets.iceberg.schema import physical_schema
 from lakebed.targets.iceberg.staging import STAGING_ID, STAGING_PREFIX, commit_uuid, in_use, new_staging_id
-from lakebed.targets.iceberg.state import current_files
+from lakebed.targets.iceberg.state import current_files, is_read_by_engines
+from lakebed.targets.iceberg.transaction import OneCommit, Replacement
 
 OPERATION = "lakebed.operation"
 SETTLE = "settle"
@@ -30,7 +33,11 @@ def unsettled(table: Table, planned: Collection[str] = ()) -> list[FileScanTask]
     """The files that do not say by themselves what the table says. `planned` are columns that it is about to gain."""
     tasks = current_files(table)
     misled = {task.file.file_path for task in misleading(table, tasks, planned)}
-    return [task for task in tasks if task.delete_files or task.file.file_path in misled]
+    return [
+        task
+        for task in tasks
+        if task.delete_files or not is_read_by_engines(task.file) or task.file.file_path in misled
+    ]
 
 
 def misleading(table: Table, tasks: Sequence[FileScanTask], planned: Collection[str] = ()) -> list[FileScanTask]:
@@ -42,6 +49,8 @@ def misleading(table: Table, tasks: Sequence[FileScanTask], planned: Collection[
     coming = {path.casefold() for path in planned}
 
     def misleads(task: FileScanTask) -> bool:
+        if not is_read_by_engines(task.file):
+            return False
         with table.io.new_input(task.file.file_path).open() as stream:
             inside = field_ids(pq.read_schema(stream))
         if -1 not in inside.values():
@@ -52,7 +61,7 @@ def misleading(table: Table, tasks: Sequence[FileScanTask], planned: Collection[
         return [task for task, misled in zip(tasks, pool.map(misleads, tasks), strict=True) if misled]
 
 
-def settle(table: Table, planned: Collection[str] = ()) -> int:
+def settle(table: Table, planned: Collection[str] = (), branch: str | None = None) -> int:
     """Rewrites such files and commits them; returns how many there were, and does nothing where there are none.
 
     PyIceberg validates this commit: a concurrent one that touches the same files makes it fail.
@@ -63,26 +72,29 @@ def settle(table: Table, planned: Collection[str] = ()) -> int:
     id_ = new_staging_id()
     folder = table.location_provider().new_data_location(f"{STAGING_PREFIX}{id_}")
     with in_use(folder):
-        _replace(table, waiting, folder, id_)
+        _replace(table, waiting, folder, id_, branch)
     return len(waiting)
 
 
-def _replace(table: Table, waiting: Sequence[FileScanTask], folder: str, id_: str) -> None:
+def _replace(table: Table, waiting: Sequence[FileScanTask], folder: str, id_: str, branch: str | None) -> None:
     schema = physical_schema(table.schema())
     written = [
         file
         for number, task in enumerate(waiting)
         if (file := _rewrite(table, task, folder, f"{number:05d}.parquet", schema)) is not None
     ]
-    files = describe(written, folder=folder, schema=schema, metadata=table.metadata, io=table.io)
-    transaction = table.transaction()
-    properties = {OPERATION: SETTLE, STAGING_ID: id_}
-    with transaction.update_snapshot(snapshot_properties=properties).overwrite(commit_uuid(id_)) as snapshot:
+    files = describe_by_partition(written, folder=folder, schema=schema, metadata=table.metadata, io=table.io)
+    transaction = OneCommit(table)
+    begin_branch(transaction, branch)
+    replacement = Replacement(transaction, {OPERATION: SETTLE, STAGING_ID: id_}, branch=branch)
+    replacement.commit_uuid = commit_uuid(id_)
+    with replacement as snapshot:
         for task in waiting:
             snapshot.delete_data_file(task.file)
         for described in files:
             snapshot.append_data_file(described)
     transaction.commit_transaction()
+    remove_split(written, files, folder=folder, io=table.io)
 
 
 def _rewrite(table: Table, task: FileScanTask, folder: str, path: str, schema: pa.Schema) -> WrittenFile | None:

@@ -17,7 +17,7 @@ link leads out of the dataset or of the staging.
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -178,7 +178,19 @@ class Journal:
             if record is not None and record.state == "pending":
                 self._roll_forward(record, etag, after_crash=True)
 
-    def commit(self, id_: str, puts: Sequence[Put], deletes: Sequence[Delete], *, verify: Callable[[], None]) -> None:
+    def last(self) -> CommitRecord | None:
+        """The record of the last commit, whether or not its files are all in place."""
+        return self._read()[0]
+
+    def commit(
+        self,
+        id_: str,
+        puts: Sequence[Put],
+        deletes: Sequence[Delete],
+        *,
+        verify: Callable[[], None],
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
         """Makes puts and deletes visible as one. `verify` raises if the dataset is not what the change was made for."""
         self._checkpoint("staged")
         synced = self._synced(id_, puts)
@@ -191,7 +203,7 @@ class Journal:
             verify()
             self._checkpoint("verified")
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            record = CommitRecord(id_, "pending", synced, tuple(deletes), now)
+            record = CommitRecord(id_, "pending", synced, tuple(deletes), now, dict(properties or {}))
             self._require_no_links(record)
             lock.confirm()
             etag = self._write(record, etag)
@@ -273,7 +285,8 @@ class Journal:
             # Only the record's end must wait for the disk: until then everything above would be done again.
             self._sync_dataset([put.final for put in record.puts] + [delete.path for delete in record.deletes])
         # From here on the record has nothing left to do; what stays of it tells one commit from the next.
-        etag = self._write(CommitRecord(record.id, "applied", committed_at=record.committed_at), etag)
+        applied = CommitRecord(record.id, "applied", committed_at=record.committed_at, properties=record.properties)
+        etag = self._write(applied, etag)
         self._checkpoint("retired")
         if after_crash:
             self._area.remove(record.id)

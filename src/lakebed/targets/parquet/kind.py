@@ -1,12 +1,14 @@
 """`parquet:FOLDER`: how a folder of Parquet files is written and opened."""
 
-from lakebed.storage import absolute
+from lakebed.storage import SCHEMES, absolute, unknown_scheme
 from lakebed.targets.address import Address, with_absolute_place
 from lakebed.targets.base import Target
 from lakebed.targets.registry import Opening, TargetKind
 
 
 def read(text: str) -> Address:
+    if "://" in text and (scheme := unknown_scheme(text)) is not None:
+        raise ValueError(f"{scheme}:// is no storage; there are {', '.join(f'{one}://' for one in SCHEMES)} and paths")
     return Address("parquet", text)
 
 

@@ -5,7 +5,7 @@ from functools import reduce
 
 import pyarrow.dataset as pads
 
-from lakebed.errors import NotFound, SchemaError
+from lakebed.errors import NotFound, SchemaError, system_refusal
 from lakebed.kernels.files import filesystem
 from lakebed.model import DataFile, Slice, Totals
 from lakebed.schema.arrow import to_arrow_schema
@@ -56,6 +56,8 @@ def totals(
         return exact_totals(scanner.to_batches(), columns, currency=currency)
     except FileNotFoundError as error:
         raise NotFound(f"{root} has changed while it was read: {error}", uri=root) from error
+    except OSError as error:
+        raise system_refusal(error, root) from error
 
 
 def _partition_expression(file: DataFile, partition_by: Sequence[str]) -> pads.Expression:

@@ -14,7 +14,7 @@ from lakebed.schema.arrow import from_arrow_field, to_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema, Text, fold
 from lakebed.storage import Storage, absolute, is_local, join, local_path
-from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
+from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, TableState
 from lakebed.targets.parquet.commit import keep_schema, plan_moves
 from lakebed.targets.parquet.journal import Journal
 from lakebed.targets.parquet.lock import WAIT_SECONDS
@@ -75,14 +75,14 @@ class ParquetTarget:
         return affected(state.files, slice_, self._storage)
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
-        widened = {fold(step.path[0]) for step in plan.widenings}
-        if not widened:
+        reshaped = plan.reshaped
+        if not reshaped:
             return ()
         return tuple(
             footer.file
             for footer in self._files.footers(state.files)
             if any(
-                fold(field.name) in widened and str(from_arrow_field(field).type) != str(plan.final[field.name].type)
+                fold(field.name) in reshaped and str(from_arrow_field(field).type) != str(plan.final[field.name].type)
                 for field in footer.schema
             )
         )
@@ -108,13 +108,15 @@ class ParquetTarget:
         kept = [file for file in state.files if file.uri not in removed]
         if narrow := {file.uri for file in self.files_to_widen(state, change.evolution)} - removed:
             raise TargetError(
-                f"{len(narrow)} files of {self._root} hold a widened column in its narrower type and would stay,"
+                f"{len(narrow)} files of {self._root} hold a column in the type it had before and would stay,"
                 f" {min(narrow)} among them",
                 remedy="Rewrite them in the same change: ParquetTarget.files_to_widen names them.",
             )
         adds, carriers = keep_schema(final, staging, change.add, kept, files=self._files, storage=self._storage)
         puts, deletes = plan_moves(self._root, staging, adds, [*change.remove, *carriers])
-        self._journal.commit(staging.id, puts, deletes, verify=lambda: self._verify(state))
+        self._journal.commit(
+            staging.id, puts, deletes, verify=lambda: self._verify(state), properties=change.properties
+        )
         now = self._journal.steady(self._files.list)
         self._files.remember(now)
         return Commit(
@@ -123,6 +125,10 @@ class ParquetTarget:
             files_added=len(change.add),
             files_removed=len(change.remove),
         )
+
+    def last_commit(self) -> PastCommit | None:
+        record = self._journal.last()
+        return None if record is None else record.past
 
     def abandon(self, staging: Staging) -> None:
         self._journal.abandon(staging.id)
