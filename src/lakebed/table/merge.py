@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import Settings, load_settings
 from lakebed.engines.protocols.engine import EngineName, EngineOptions
-from lakebed.engines.protocols.merge import CheckedSource, MergeEngine, MergeInput, MergeJob, MergeSource
+from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeEngine, MergeInput, MergeJob, MergeSource
 from lakebed.engines.registry import choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
@@ -24,7 +24,7 @@ from lakebed.merge_core import refusals
 from lakebed.merge_core.follow import find_arrivals, follow, same_schema_change
 from lakebed.merge_core.plan import MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
-from lakebed.merge_core.result import MergeResult, check_balance
+from lakebed.merge_core.result import MergeResult, check_balance, waiting_columns
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging, WrittenFile
@@ -60,6 +60,7 @@ def merge(
     dedup_order_by: Sequence[str] | str | None = None,
     partition_by: Sequence[str] | str | None = None,
     partition_columns: Sequence[str] | str | None = None,
+    on_conflict: Literal["refuse", "variant"] = "refuse",
     spark: "SparkSession | None" = None,
     master: str | None = None,
     remote: str | None = None,
@@ -72,7 +73,8 @@ def merge(
     The source is a pyarrow Table or RecordBatchReader, a path to Parquet, anything with an Arrow stream, or a Spark
     DataFrame. The target is an address or a path. Without an engine it is Spark for a DataFrame, or where `spark`,
     `master` or `remote` say where Spark runs, and DuckDB otherwise. `partition_columns` is another name of
-    `partition_by`.
+    `partition_by`. A type that does not fit the table's is refused, or with `on_conflict="variant"` gets a column of
+    its own.
 
     >>> done = lakebed.merge(pa.table({"id": [1, 2], "cost": [3, 4]}), "parquet:costs", keys="id")
     >>> done.inserted, done.updated, done.total
@@ -85,6 +87,7 @@ def merge(
         schema_evolution=schema_evolution,
         dedup_order_by=dedup_order_by,
         partition_by=_one_of(partition_by, partition_columns),
+        on_conflict=on_conflict,
     )
     flags = {"workdir": None if workdir is None else os.fspath(workdir), "master": master, "remote": remote}
     settings = load_settings(flags)
@@ -194,7 +197,7 @@ class _Run:
             log.info("files of %s that other writers had covered were rewritten first", self.target.address)
         elif self.dry_run and (covered := target.unsettled()):
             log.warning(
-                "%s: other writers deleted rows or renamed columns of %d files; the merge rewrites them first, "
+                "%s: other writers covered %d files with deletes or with other names; the merge rewrites them first, "
                 "and this dry run counts them as they are",
                 self.target.address,
                 covered,
@@ -218,7 +221,9 @@ class _Run:
         in_path = self.target.capabilities.partition_in_path
         paths = (wanted if state.exists else given) if in_path else ()
         current = state.schema if state.exists else None
-        return unify(self.spec, current, incoming, rules=self.target.capabilities.rules, paths=paths)
+        partitions = wanted if state.exists else ()
+        rules = self.target.capabilities.rules
+        return unify(self.spec, current, incoming, rules=rules, paths=paths, partition_by=partitions)
 
     def _check(self, unified: Unified) -> CheckedSource:
         if self.checked is None or self.checked[0] != unified:
@@ -226,16 +231,16 @@ class _Run:
         return self.checked[1]
 
     def _plan(self, unified: Unified, state: TableState, source: CheckedSource, recount: Recount | None) -> MergePlan:
-        files = with_bounds(state.files, self.storage, unified.spec.keys)
+        files = with_bounds(state.files, self.storage, unified.spec.keys, ids=state.field_ids)
         pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         _refuse_nulls(unified, pruned.nulls)
         # Without candidates too: what an earlier attempt found in files that are gone must not count.
-        in_path = self._in_path(state.partition_by)
-        matches = self.rows.match(unified, pruned.candidates, in_path=in_path)
+        layout = FileLayout(self._in_path(state.partition_by), state.field_ids)
+        matches = self.rows.match(unified, pruned.candidates, layout=layout)
         _refuse_nulls(unified, matches.nulls)
         if pruned.candidates:
             if recount is not None:
-                recount.check_matched(unified.spec, pruned.candidates, matches, in_path=in_path)
+                recount.check_matched(unified.spec, pruned.candidates, matches, layout=layout)
             pass_checkpoint("keys matched")
         narrow = {file.uri for file in self.target.files_to_widen(state, unified.evolution)}
         return plan_merge(
@@ -308,12 +313,14 @@ class _Run:
         # Rows that another writer deleted beside its files are still inside them: those are settled first.
         if arrivals is None or now.rows != sum(file.rows for file in now.files):
             return None
-        files, source = with_bounds(arrivals.new, self.storage, unified.spec.keys), self._check(unified)
+        files = with_bounds(arrivals.new, self.storage, unified.spec.keys, ids=now.field_ids)
+        source = self._check(unified)
         pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         if pruned.nulls:
             return None
         if pruned.candidates:
-            matches = self.rows.match(unified, pruned.candidates, in_path=self._in_path(now.partition_by))
+            layout = FileLayout(self._in_path(now.partition_by), now.field_ids)
+            matches = self.rows.match(unified, pruned.candidates, layout=layout)
             if matches.rows or matches.nulls:
                 return None
         return follow(plan, unified, arrivals)
@@ -338,6 +345,7 @@ class _Run:
                 delete_matched=does.delete_matched,
                 delete_unmatched=does.delete_unmatched,
                 keeps_missing=unified.spec.keeps_missing,
+                emptied=unified.emptied,
                 dry_run=self.dry_run,
                 properties=change_properties(unified.evolution, self.ledger_place),
                 use_merge=self.use_merge,
@@ -356,6 +364,7 @@ class _Run:
             total=done.rows,
             before=state.rows,
             added_columns=unified.evolution.added_columns if counts else (),
+            waiting_columns=waiting_columns(unified.evolution),
             dry_run=self.dry_run,
         )
 
@@ -384,6 +393,7 @@ def _result(plan: MergePlan, *, dry_run: bool) -> MergeResult:
         total=plan.total,
         before=plan.before,
         added_columns=plan.added_columns,
+        waiting_columns=waiting_columns(plan.evolution),
         files_rewritten=len(plan.rewrite) + len(plan.drop),
         files_kept=len(plan.keep),
         dry_run=dry_run,

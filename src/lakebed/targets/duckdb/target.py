@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -138,6 +139,15 @@ class DuckDBTarget:
 
     def abandon(self, staging: Staging) -> None:
         self._area.remove(staging.id)
+
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Files that crashed writers left beside the database."""
+        return self._area.left_behind(before=before)
+
+    def remove_orphans(self, files: Sequence[str]) -> None:
+        """Removes what `orphans` found. Of local stagings those go whose process is gone, and they go whole."""
+        self._storage.delete(uri for uri in files if not is_local(uri))
+        self._area.sweep()
 
     def owns_staging(self, folder: str) -> bool:
         return self._area.owns(folder)

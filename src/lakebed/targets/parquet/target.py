@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.dataset as pads
@@ -137,6 +138,17 @@ class ParquetTarget:
 
     def abandon(self, staging: Staging) -> None:
         self._journal.abandon(staging.id)
+
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Files that crashed writers left beside the dataset."""
+        return self._journal.left_behind(before)
+
+    def remove_orphans(self, files: Sequence[str]) -> None:
+        """Removes what `orphans` found. Of local stagings those go whose process is gone, and they go whole."""
+        if is_local(self._root):
+            self._journal.sweep()
+        else:
+            self._storage.delete(files)
 
     def owns_staging(self, folder: str) -> bool:
         return self._journal.owns(folder)
