@@ -223,3 +223,17 @@ def test_the_page_of_operations_names_every_metric_and_exit_code(lakebed_command
     written = {key[0] for key in metrics(tmp_path / "lakebed.prom")}
     assert written == set(re.findall(r"^\| `(lakebed_\w+)`", page, re.MULTILINE))
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == [0, 1, 2, 130, 143]
+
+
+def test_a_refusal_names_its_delivery_once(lakebed_command: Lakebed, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.csv").write_text("bill/PayerAccountId,lineItem/UnblendedCost\n1,0.5\n")
+    words = ("--target", "duckdb:costs", "--report", "mine", "--period", "2026-08")
+    loaded = lakebed_command("run", "first", *words)
+    assert "#mine has 1 row\n" in loaded.stdout
+    assert "✓ mine 2026-08: 1 row in" in loaded.stderr
+    refused = lakebed_command("run", "second", *words)
+    assert refused.exit_code == 1
+    assert "✗ mine 2026-08: other files are loaded for this report and period" in refused.stderr
+    assert refused.stderr.count("mine 2026-08") == 1

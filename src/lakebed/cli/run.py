@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 
 import lakebed
 from lakebed.cli import options
-from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, say, show, show_state
+from lakebed.cli.frame import OUT, Json, Workdir, count, escape, print_table, reporting, say, show, show_state
 from lakebed.cli.metrics import write_metrics
 from lakebed.cli.option_groups import ConsentOptions, Filters, LoadOptions
 from lakebed.cli.progress import ProgressBars
@@ -138,11 +138,11 @@ def render(done: "RunReport") -> None:
     if done.deliveries:
         print_table(lines)
     for table in done.tables:
-        OUT.print(f"{escape(table.address)} has {table.rows:,} rows")
+        OUT.print(f"{escape(table.address)} has {count(table.rows, 'row')}")
     for one in done.deliveries:
         for column, values in one.rounded.items():
             lost = f"[yellow]rounded:[/] {values:,} values of {escape(column)} in {one.period} lost digits"
             say(lost, level=logging.WARNING)
         if one.rejected_rows:
-            aside = f"[yellow]quarantined:[/] {one.rejected_rows:,} rows of {escape(one.report)} {one.period}"
+            aside = f"[yellow]quarantined:[/] {count(one.rejected_rows, 'row')} of {escape(one.report)} {one.period}"
             say(aside, level=logging.WARNING)
