@@ -56,6 +56,10 @@ def test_run_without_a_source_runs_them_all_and_reports_each(lakebed_command: La
     shown = lakebed_command("run")
     assert "acme" in shown.stdout
     assert "error: gone: there is nothing at" in shown.stderr
+    misspelt = lakebed_command("run", "acmee")
+    assert misspelt.exit_code == 2
+    assert "where should acmee go? There is no --target" in misspelt.stderr
+    assert "The sources in lakebed.toml are acme, gone." in misspelt.stderr
 
 
 def test_a_name_wins_over_a_folder_and_gives_a_plain_report(lakebed_command: Lakebed, tmp_path: Path) -> None:
