@@ -19,7 +19,7 @@ from lakebed.lineage.gc_pause import defer_full_collections
 from lakebed.lineage.project_files import Project, read_sql, schema_tables, template_issue
 from lakebed.lineage.project_order import FileOrder, order_files
 from lakebed.lineage.sqlmesh_model import read_model
-from lakebed.lineage.tables import NamePart
+from lakebed.lineage.tables import CatalogTable, NamePart
 from lakebed.lineage.templates import looks_like_template, make_environment, render
 
 
@@ -29,6 +29,8 @@ class ProjectLineage:
 
     result: AnalyzeResult
     scripts: tuple[Script, ...]
+    # those of the schema that no statement reads, too
+    tables: tuple[CatalogTable, ...] = ()
 
     @property
     def texts(self) -> ScriptTexts:
@@ -110,7 +112,8 @@ def trace_project(
         result = analyzer.result()
     cycles = [_cycle_issue([project.scripts[place] for place in group]) for group in order.cycles]
     issues = (*project.issues, *cycles, *result.issues)
-    return ProjectLineage(replace(result, issues=issues), tuple(project.scripts[place] for place in order.places))
+    scripts = tuple(project.scripts[place] for place in order.places)
+    return ProjectLineage(replace(result, issues=issues), scripts, analyzer.catalog.known_tables())
 
 
 def _joined(own: Mapping[str, object] | None, given: Mapping[str, object] | None) -> Mapping[str, object] | None:
