@@ -35,6 +35,7 @@ PUBLIC: dict[str, str] = {
     "stage": "lakebed.pipeline.stage",
     "status": "lakebed.pipeline.status",
     "sweep": "lakebed.table.sweep",
+    "write": "lakebed.table.write",
     # what they return
     "AnalyzeResult": "lakebed.lineage",
     "Breakage": "lakebed.changes.result",
@@ -69,6 +70,7 @@ PUBLIC: dict[str, str] = {
     "StatusReport": "lakebed.pipeline.status",
     "Swept": "lakebed.table.sweep",
     "TableReport": "lakebed.pipeline.reports",
+    "WriteResult": "lakebed.table.write_spec",
     # what they take
     "Column": "lakebed.schema.types",
     "Delivery": "lakebed.model",
@@ -88,6 +90,7 @@ PUBLIC: dict[str, str] = {
     "ScriptTarget": "lakebed.lineage",
     "TableLike": "lakebed.table.read",
     "Target": "lakebed.targets.base",
+    "WriteMode": "lakebed.model",
     # what they raise
     "DatasetMergeError": "lakebed.errors",
     "LakebedError": "lakebed.errors",
@@ -121,6 +124,7 @@ if TYPE_CHECKING:
     from lakebed.merge_core.spec import MergeStrategy as MergeStrategy
     from lakebed.merge_core.spec import Missing as Missing
     from lakebed.model import Delivery as Delivery
+    from lakebed.model import WriteMode as WriteMode
     from lakebed.pipeline.discover import discover as discover
     from lakebed.pipeline.load import load as load
     from lakebed.pipeline.plan import PlannedDelivery as PlannedDelivery
@@ -167,6 +171,8 @@ if TYPE_CHECKING:
     from lakebed.table.read import read as read
     from lakebed.table.sweep import Swept as Swept
     from lakebed.table.sweep import sweep as sweep
+    from lakebed.table.write import write as write
+    from lakebed.table.write_spec import WriteResult as WriteResult
     from lakebed.targets.base import Target as Target
     from lakebed.targets.snapshots import Expired as Expired
     from lakebed.targets.snapshots import Publication as Publication

@@ -1,4 +1,4 @@
-"""Lineage against what really happens: one input column gets other values, and the outputs that change must be explained.
+"""Lineage against what happens: an input column gets other values, and the outputs that change must be explained.
 
 No oracle is needed. An output that changes although no edge leads from the changed column to it is a missing edge; in
 the queries below, a value edge whose change changes nothing is a wrong one.
@@ -48,7 +48,9 @@ WHOLE_ROWS = ("DISTINCT", "UNION", "EXCEPT", "INTERSECT", "GROUP BY", "LIMIT", "
 QUERIES = [
     # LATERAL and correlation
     "SELECT p.name, l.m FROM people p, LATERAL (SELECT max(amount) AS m FROM orders o WHERE o.id = p.id) l",
-    "SELECT p.name, l.m FROM people p LEFT JOIN LATERAL (SELECT sum(amount) + p.age AS m FROM orders o WHERE o.id = p.id) l ON true",
+    "SELECT p.name, l.m FROM people p LEFT JOIN LATERAL "
+    "(SELECT sum(amount) + p.age AS m FROM orders o WHERE o.id = p.id) l ON true",
+    "SELECT p.name, l.m FROM people p, (SELECT p.age + 1 AS m) l",
     "SELECT a.name, c.n FROM people a, LATERAL (SELECT a.age * 2 AS m) b, LATERAL (SELECT b.m + 1 AS n) c",
     "SELECT name, (SELECT sum(amount) FROM orders o WHERE o.id = p.id) AS s FROM people p",
     "SELECT name, (SELECT p.age + max(amount) FROM orders) AS s FROM people p",
@@ -94,8 +96,10 @@ QUERIES = [
     "SELECT COLUMNS('^(id|age)$') + 1 FROM people",
     "SELECT p.*, o.* EXCLUDE (id) FROM people p JOIN orders o USING (id)",
     # CTEs and set operations
-    "WITH RECURSIVE r(n, v) AS (SELECT 1, min(age) FROM people UNION ALL SELECT n + 1, v + n FROM r WHERE n < 4) SELECT v FROM r",
-    "WITH a AS (SELECT id, age FROM people), b AS (SELECT age AS x, id AS y FROM a) SELECT x + 1 AS z FROM b WHERE y < 9",
+    "WITH RECURSIVE r(n, v) AS "
+    "(SELECT 1, min(age) FROM people UNION ALL SELECT n + 1, v + n FROM r WHERE n < 4) SELECT v FROM r",
+    "WITH a AS (SELECT id, age FROM people), b AS (SELECT age AS x, id AS y FROM a) "
+    "SELECT x + 1 AS z FROM b WHERE y < 9",
     "SELECT id AS a, age AS b FROM people UNION ALL BY NAME SELECT amount AS b, id AS a FROM orders",
     "SELECT id, age FROM people EXCEPT SELECT id, amount FROM orders",
     # pivots

@@ -55,6 +55,7 @@ class Context:
         "explained",
         "index",
         "issues",
+        "meets_columns",
         "nested",
         "offset",
         "piece",
@@ -110,6 +111,8 @@ class Context:
         self.typed: TypedParts | None = None
         # what the statement writes and what it is made of; None where nobody asks
         self.explained: ExplainedParts | None = None
+        # whether an expression has COLUMNS(...) in it and stands for several
+        self.meets_columns = False
         # false inside of EXISTS, where `*` stands for no columns at all
         self.stars_matter = True
         # the procedure or block around, where there is one

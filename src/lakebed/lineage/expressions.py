@@ -124,6 +124,16 @@ def _parameter(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, 
             found[ref] = None
 
 
+def _columns(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """COLUMNS(...) in a select list is expanded there; in a condition any column may be one of them."""
+    if role == VALUE:
+        ctx.meets_columns = True
+    else:
+        for relation in scope.relations:
+            for ref in with_role(mark_approximate(whole_row(relation)), role):
+                found[ref] = None
+
+
 def _skip(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
     return
 
@@ -264,8 +274,12 @@ def _dot(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found:
         # every turn goes one level down, whatever stands behind the dot
         field = base.args.get("expression")
         if isinstance(field, exp.Func):
-            # a function called with its schema: db.f(x)
+            # a function called with its schema: db.f(x); or a method of a column: t.doc.value('/a')
             _push(stack, field, role)
+            column = _named_column(base.args["this"], scope, ctx)
+            if column is not None:
+                for ref in with_role(column_refs(column, scope, ctx), role):
+                    found[ref] = None
             return
         if isinstance(field, exp.Identifier):
             path.append(ctx.spelling_of(field))
@@ -277,6 +291,22 @@ def _dot(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found:
             found[table, column, outer + tuple(reversed(path)), inner_role, approximate] = None
     else:
         _push(stack, base, role)
+
+
+def _named_column(node: Expr, scope: Scope, ctx: Context) -> Expr | None:
+    """Names around dots as a column, where the first of them is a table or a column that can be seen here."""
+    names: list[Expr] = []
+    while isinstance(node, exp.Dot):
+        names.append(node.args["expression"])
+        node = node.args["this"]
+    names.append(node)
+    if len(names) > 4 or not all(isinstance(name, exp.Identifier) for name in names):
+        return None
+    first = ctx.key_of(names[-1])
+    if first not in scope.names and not any(first in relation.by_key for relation in scope.relations):
+        return None
+    parts = ("this", "table", "db", "catalog")
+    return exp.Column(**{part: name.copy() for part, name in zip(parts, names, strict=False)})
 
 
 def _property(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
@@ -363,6 +393,7 @@ class _Rules(dict[type, ExpressionRule | None]):
 _BY_CLASS: dict[type, ExpressionRule | None] = {
     **dict.fromkeys(_LEAVES, _skip),
     exp.Parameter: _parameter,
+    exp.Columns: _columns,
     exp.Case: _case,
     exp.If: _if,
     exp.Nvl2: _if,

@@ -82,8 +82,9 @@ def resolve_from_item(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelati
     elif isinstance(item, exp.Query | exp.Pivot):
         # sqlglot hangs the joins that follow a derived table on it: they are no part of its query
         query = item.args["this"] if isinstance(item, exp.Subquery) and item.args.get("joins") else item
-        # a derived table sees nothing of its neighbours, only the queries around
-        relation = as_derived_table(ctx.resolve_query(query, scope.env, scope.parent, ctx), ctx)
+        # elsewhere a derived table sees nothing of its neighbours, only the queries around
+        around = scope if ctx.dialect.sees_neighbours and scope.sources else scope.parent
+        relation = as_derived_table(ctx.resolve_query(query, scope.env, around, ctx), ctx)
     else:
         relation = resolve_table_function(item, scope, ctx, alias)
     if isinstance(alias, exp.TableAlias):
@@ -122,6 +123,8 @@ def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, t
     if isinstance(this, exp.Func | exp.SemanticView) and not isinstance(this, exp.Identifier):
         return resolve_table_function(this, scope, ctx, item.args.get("alias")), function_alias(this, ctx), ()
     parts = table_parts(item)
+    if item.args.get("rows_from"):
+        return _rows_from(item.args["rows_from"], scope, ctx), "", ()
     if not parts:
         return Relation([], [], [], unknown=Derived(NO_REFS)), "", ()
     if len(parts) == 1:
@@ -138,6 +141,20 @@ def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, t
     relation = ctx.read_table(parts, item)
     last = parts[-1]
     return relation, ctx.column_key(last.text, last.quoted), ctx.catalog.key(parts)
+
+
+def _rows_from(functions: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
+    """PostgreSQL's ROWS FROM (f(x), g(y)): the columns of the functions side by side."""
+    names, keys, refs = [], [], []
+    for function in functions:
+        relation = resolve_from_item(function, scope, ctx).relation
+        if not relation.names and relation.unknown is not None:
+            # the only column of a function whose names are not known
+            relation = Relation([""], [""], [relation.unknown.lookup("", "")])
+        names += relation.names
+        keys += relation.keys
+        refs += relation.refs
+    return Relation(names, keys, refs)
 
 
 def read_cte(cte: Cte, ctx: Context, *, count: bool = True) -> Relation:

@@ -11,7 +11,7 @@ from lakebed.lineage.pivots import duckdb_pivot
 from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, Unknown, mark_approximate, one_of, union
 from lakebed.lineage.scope import Scope
 from lakebed.lineage.set_operations import combine, combine_by_name, steps
-from lakebed.lineage.stars import Expansion, OutputColumn, expand, expand_fields, selected_columns
+from lakebed.lineage.stars import Expansion, OutputColumn, columns_in, expand, expand_fields, selected_columns
 from lakebed.lineage.table_functions import resolve_values
 from lakebed.lineage.type_inference import SelectOrigin
 
@@ -176,18 +176,14 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
         if kind is alias_type:
             identifier = node.args["alias"]
             inner = node.args["this"]
-            if type(inner) is exp.Columns:
-                expansion = selected_columns(inner, scope, ctx)
-            else:
-                expansion = None
-            if expansion is None:
-                id_args = identifier.args
-                text, quoted = id_args.get("this"), id_args.get("quoted") is True
-                if type(text) is not str:
-                    text = identifier.name
-                name = ctx.column_spelling(text, quoted)
-                key = ctx.column_key(text, quoted)
-                own = refs_of(inner, scope, ctx)
+            id_args = identifier.args
+            text, quoted = id_args.get("this"), id_args.get("quoted") is True
+            if type(text) is not str:
+                text = identifier.name
+            name = ctx.column_spelling(text, quoted)
+            key = ctx.column_key(text, quoted)
+            own = refs_of(inner, scope, ctx)
+            if not ctx.meets_columns:
                 names.append(name)
                 keys.append(key)
                 refs.append(own)
@@ -195,6 +191,11 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
                 if lateral and scope.aliases is not None:
                     scope.aliases.setdefault(key, own)
                 continue
+            expansion = columns_in(inner, scope, ctx)
+            if "\\" not in name:
+                # every column has the alias; one with `\1` takes parts of their names
+                renamed = [OutputColumn(name, key, item.refs) for item in expansion.items]
+                expansion = Expansion(renamed, expansion.unknown)
         elif kind is column_type and type(node.args["this"]) is exp.Identifier:
             id_args = node.args["this"].args
             text, quoted = id_args["this"], id_args.get("quoted") is True
@@ -206,12 +207,15 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
         else:
             expansion = _expand_item(node, scope, ctx)
         if expansion is None:
-            name = output_name(node, len(names), ctx)
-            names.append(name)
-            keys.append(ctx.column_key(name, True))
-            refs.append(refs_of(node, scope, ctx))
-            made.append(node)
-            continue
+            own = refs_of(node, scope, ctx)
+            if not ctx.meets_columns:
+                name = output_name(node, len(names), ctx)
+                names.append(name)
+                keys.append(ctx.column_key(name, True))
+                refs.append(own)
+                made.append(node)
+                continue
+            expansion = columns_in(node, scope, ctx)
         for item in expansion.items:
             names.append(item.name)
             keys.append(item.key)

@@ -8,7 +8,18 @@ from sqlglot import exp
 from lakebed.lineage.context import HINT_ALIAS, HINT_SCHEMA, HINT_STRUCT, Context
 from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.identifiers import identifier_of
-from lakebed.lineage.relations import Derived, Refs, Relation, Unknown, Without, at_field, mark_approximate, one_of
+from lakebed.lineage.output_names import output_name
+from lakebed.lineage.relations import (
+    Derived,
+    Refs,
+    Relation,
+    Unknown,
+    Without,
+    at_field,
+    mark_approximate,
+    one_of,
+    union,
+)
 from lakebed.lineage.scope import Scope
 
 HINT_RE2 = "DuckDB reads it as RE2 does: without look-around, without references to groups, and within its size."
@@ -299,7 +310,16 @@ def selected_columns(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | 
                     "UNSUPPORTED_SYNTAX", "warning", f"the pattern of COLUMNS cannot be used: {error}", HINT_RE2, node
                 )
                 return Expansion([], expansion.unknown)
-        return expansion
+        if isinstance(inner, exp.Array):
+            wanted = {ctx.column_key(name.name, False) for name in inner.args.get("expressions") or []}
+            return Expansion([item for item in expansion.items if item.key in wanted], expansion.unknown)
+        condition = inner.args["this"] if isinstance(inner, exp.Lambda) else None
+        if isinstance(condition, exp.Like | exp.ILike) and isinstance(condition.args["expression"], exp.Literal):
+            text, ignore = condition.args["expression"].name, isinstance(condition, exp.ILike)
+            return Expansion(_matching(expansion.items, text, like=True, ignore_case=ignore), expansion.unknown)
+        # a condition that only the engine can compute: all columns could be meant
+        items = [OutputColumn(item.name, item.key, mark_approximate(item.refs)) for item in expansion.items]
+        return Expansion(items, expansion.unknown)
     if isinstance(node, exp.Like | exp.ILike) and isinstance(node.args["this"], exp.Star):
         expansion = expand(node.args["this"], None, scope, ctx, node)
         text = node.args.get("expression")
@@ -308,3 +328,19 @@ def selected_columns(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | 
             return Expansion(items, expansion.unknown)
         return expansion
     return None
+
+
+def columns_in(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
+    """`COLUMNS('a|b') + 1` is an expression for each of the columns, `f(*COLUMNS('a|b'))` one of all of them."""
+    selected = list(node.find_all(exp.Columns))
+    expansions = [found for columns in selected if (found := selected_columns(columns, scope, ctx)) is not None]
+    rest = refs_of(node, scope, ctx)
+    ctx.meets_columns = False
+    if not expansions:
+        return Expansion([], None)
+    first = expansions[0]
+    if selected[0].args.get("unpack"):
+        name = output_name(node, 0, ctx)
+        refs = union([rest, *(item.refs for expansion in expansions for item in expansion.items)])
+        return Expansion([OutputColumn(name, ctx.column_key(name, True), refs)], None)
+    return Expansion([OutputColumn(i.name, i.key, union([i.refs, rest])) for i in first.items], first.unknown)

@@ -54,6 +54,15 @@ def merge(frame: DataFrame) -> lakebed.MergeResult:
         raise
 
 
+def write(frame: DataFrame, number: int) -> lakebed.WriteResult:
+    rows = pa.table({"id": [1], "day": ["2026-11-01"]})
+    done = lakebed.write(rows, Path("events"), partition_by="day", txn=("events", number))
+    assert_type(done.sums.get("cost"), Decimal | None)
+    mode: lakebed.WriteMode = "replace_slice"
+    lakebed.write("new.parquet", "duckdb:events.duckdb#events", mode=mode, slice={"day": None}, dry_run=True)
+    return lakebed.write(frame, "iceberg:web.events", mode="overwrite", on_conflict="variant", workdir=Path("work"))
+
+
 def change(table: Target) -> None:
     plan = lakebed.evolve("parquet:costs", {"id": "bigint"}, dry_run=True, workdir=Path("work"))
     assert_type(plan, lakebed.EvolutionPlan)

@@ -19,10 +19,11 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.table import Table
 from requests.exceptions import RequestException
-from sqlalchemy import Select, select
+from sqlalchemy import Select, create_engine, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
 
 from lakebed.config import DEFAULT_CATALOG, is_secret_name
 from lakebed.errors import ConfigError, LakebedError, TargetError, first_line, redacted, system_refusal
@@ -120,12 +121,17 @@ class CatalogSettings:
             if properties.get("warehouse", "").startswith("file:"):
                 local_path(properties["warehouse"]).mkdir(parents=True, exist_ok=True)
             try:
-                return load_catalog(self.name, **properties)
+                catalog = load_catalog(self.name, **properties)
             except ValueError as unfit:
                 raise ConfigError(
                     f"the Iceberg catalog {self.describe()} cannot be opened: {first_line(unfit)}",
                     remedy=f"Correct [catalog.{self.name}] in lakebed.toml: a catalog has a type and a uri.",
                 ) from unfit
+            if isinstance(catalog, SqlCatalog) and self.sqlite_file is None:
+                # A server counts connections: one is open while it is used, not as long as the catalog is known.
+                catalog.engine.dispose()
+                catalog.engine = create_engine(properties["uri"], poolclass=NullPool)
+            return catalog
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:
@@ -199,7 +205,7 @@ def _is_view(catalog: Catalog, identifier: tuple[str, ...]) -> bool:
 
 def _unreadable(table: str, error: Exception) -> TargetError:
     """What metadata holds that PyIceberg does not know: types, mostly, of version 3 of the format."""
-    unknown = sorted(set(re.findall(r"Type not recognized: (\w+)", str(error))))
+    unknown = sorted(set(re.findall(r"(?:Unsupported field type|Type not recognized): '?(\w+)", str(error))))
     if not unknown:
         return TargetError(f"the metadata of {table} cannot be read: {first_line(error)}")
     return TargetError(
