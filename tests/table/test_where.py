@@ -119,6 +119,7 @@ def test_what_cannot_be_read_is_refused() -> None:
         ("", "where is empty"),
         ({}, "where is empty"),
         ("id =", "is no condition in SQL"),
+        ("id = 1 ORDER BY id", "it goes on with order"),
         ("nope = 1", "no column nope"),
         ({"nope": 1}, "no column nope"),
         ("day = 'yesterday'", "'yesterday' is none of the column day"),

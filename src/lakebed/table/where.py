@@ -176,8 +176,8 @@ class _Reader:
     def _unknown(self, node: exp.Expression) -> UnknownCondition:
         return UnknownCondition(
             f"where={self._text!r}: {node.sql('spark')} is not understood here",
-            remedy="Compare columns with values (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL), joined by AND, OR and NOT. "
-            "With spark= any condition of Spark's will do.",
+            remedy="Compare columns with values (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL), joined by AND, OR, NOT, "
+            "or read with spark=, which takes any condition of Spark's.",
         )
 
 
