@@ -32,7 +32,10 @@ COMMANDS: dict[str, str] = {
     "status": "Show deliveries and loads with their states, and the errors of those that failed.",
     "reconcile": "Add up the table again and compare rows and sums with what each load found in its source files.",
     "lineage": "Trace columns through SQL: sources, roles, implied schema, and what is not known.",
+    "impact": "List everything downstream of columns, and what breaks where they are dropped, renamed or given another "
+    "type.",
     "merge": "Merge new rows into a table: with the same meaning on every engine, whole or not at all.",
+    "write": "Write rows into a table in one commit: added to it, or in place of a slice or of all its rows.",
     "evolve": "Adds and widens columns of a table; never drops or narrows one.",
     "compact": "Makes few files of many small ones, in one commit, and changes no row.",
     "history": "Which delivery added or widened which column, and a table's snapshots.",
