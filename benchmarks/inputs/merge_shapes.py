@@ -62,7 +62,7 @@ class Shape:
         share = self.rows * self.changed // 10_000
         if self.first_file_only:
             return self.columns(0, share)
-        return f"SELECT * FROM ({self.columns(0, self.rows)}) WHERE id % 10000 < {self.changed}"
+        return f"SELECT * FROM ({self.columns(0, self.rows)}) WHERE id * 7919 % 10000 < {self.changed}"
 
     def make(self, folder: Path) -> None:
         """Writes the table's files into `table` and the source beside it."""
@@ -95,7 +95,12 @@ SHAPES: dict[str, Shape] = {
     "small files": Shape("2,000 files, all affected", files=2000),
     "wide": Shape("200,000 rows of 300 columns", columns=wide, rows=200_000),
     "text keys": Shape("a key of three texts", columns=text_keys, keys=("payer", "arn", "line")),
-    "full_merge": Shape("the source holds 99 of 100 rows", changed=9900, new=100, strategy="full_merge"),
+    "full_merge": Shape(
+        "the source holds 99 of 100 rows, in order", changed=9900, new=100, shuffled=False, strategy="full_merge"
+    ),
+    "full_merge shuffled": Shape(
+        "the source holds 99 of 100 rows, in random order", changed=9900, new=100, strategy="full_merge"
+    ),
     "delete_insert": Shape("keys occur twice", twice=True, strategy="delete_insert"),
     "long": Shape("20,000,000 rows of 4 columns", columns=long, rows=20_000_000),
 }
