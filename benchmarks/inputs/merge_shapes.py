@@ -51,6 +51,7 @@ class Shape:
     twice: bool = False
     keys: tuple[str, ...] = ("id",)
     strategy: str = "upsert"
+    from_frame: bool = False  # on Spark the source is a DataFrame
 
     @property
     def new_rows(self) -> int:
@@ -103,4 +104,13 @@ SHAPES: dict[str, Shape] = {
     ),
     "delete_insert": Shape("keys occur twice", twice=True, strategy="delete_insert"),
     "long": Shape("20,000,000 rows of 4 columns", columns=long, rows=20_000_000),
+    "few on Spark": Shape("ten updates and ten inserts", rows=50_000, files=20, changed=2, from_frame=True),
+    "large on Spark": Shape(
+        "2,500,000 updates and as many inserts, shuffled to the files",
+        columns=long,
+        rows=50_000_000,
+        files=100,
+        changed=500,
+        from_frame=True,
+    ),
 }

@@ -25,6 +25,7 @@ PUBLIC: dict[str, str] = {
     "load": "lakebed.pipeline.load",
     "merge": "lakebed.table.merge",
     "plan": "lakebed.pipeline.plan",
+    "publish": "lakebed.table.publish",
     "read": "lakebed.table.read",
     "reconcile": "lakebed.pipeline.reconcile",
     "rollback": "lakebed.table.history",
@@ -34,6 +35,7 @@ PUBLIC: dict[str, str] = {
     "stage": "lakebed.pipeline.stage",
     "status": "lakebed.pipeline.status",
     "sweep": "lakebed.table.sweep",
+    "write": "lakebed.table.write",
     # what they return
     "AnalyzeResult": "lakebed.lineage",
     "Breakage": "lakebed.changes.result",
@@ -55,6 +57,7 @@ PUBLIC: dict[str, str] = {
     "PlanReport": "lakebed.pipeline.plan",
     "PlannedDelivery": "lakebed.pipeline.plan",
     "ReachedColumn": "lakebed.changes.result",
+    "Publication": "lakebed.targets.snapshots",
     "ReconcileReport": "lakebed.pipeline.reconcile",
     "ReconciledLoad": "lakebed.pipeline.reconcile",
     "Reconciliation": "lakebed.pipeline.reports",
@@ -67,6 +70,7 @@ PUBLIC: dict[str, str] = {
     "StatusReport": "lakebed.pipeline.status",
     "Swept": "lakebed.table.sweep",
     "TableReport": "lakebed.pipeline.reports",
+    "WriteResult": "lakebed.table.write_spec",
     # what they take
     "Column": "lakebed.schema.types",
     "Delivery": "lakebed.model",
@@ -86,6 +90,7 @@ PUBLIC: dict[str, str] = {
     "ScriptTarget": "lakebed.lineage",
     "TableLike": "lakebed.table.read",
     "Target": "lakebed.targets.base",
+    "WriteMode": "lakebed.model",
     # what they raise
     "DatasetMergeError": "lakebed.errors",
     "LakebedError": "lakebed.errors",
@@ -119,6 +124,7 @@ if TYPE_CHECKING:
     from lakebed.merge_core.spec import MergeStrategy as MergeStrategy
     from lakebed.merge_core.spec import Missing as Missing
     from lakebed.model import Delivery as Delivery
+    from lakebed.model import WriteMode as WriteMode
     from lakebed.pipeline.discover import discover as discover
     from lakebed.pipeline.load import load as load
     from lakebed.pipeline.plan import PlannedDelivery as PlannedDelivery
@@ -160,12 +166,16 @@ if TYPE_CHECKING:
     from lakebed.table.history import history as history
     from lakebed.table.history import rollback as rollback
     from lakebed.table.merge import merge as merge
+    from lakebed.table.publish import publish as publish
     from lakebed.table.read import TableLike as TableLike
     from lakebed.table.read import read as read
     from lakebed.table.sweep import Swept as Swept
     from lakebed.table.sweep import sweep as sweep
+    from lakebed.table.write import write as write
+    from lakebed.table.write_spec import WriteResult as WriteResult
     from lakebed.targets.base import Target as Target
     from lakebed.targets.snapshots import Expired as Expired
+    from lakebed.targets.snapshots import Publication as Publication
     from lakebed.targets.snapshots import SnapshotRecord as SnapshotRecord
 else:
     # Hidden from type checkers, for which a module with `__getattr__` has every name, misspelt ones too.

@@ -24,6 +24,11 @@ Compression: TypeAlias = Literal["none", "gzip", "zip"]
 SourceKind: TypeAlias = Literal["cur", "cur2", "focus", "plain"]
 DeliveryState: TypeAlias = Literal["discovered", "staging", "staged", "loading", "loaded", "failed", "superseded"]
 
+WriteMode: TypeAlias = Literal["append", "replace_slice", "overwrite"]
+"""What becomes of the rows that a table has: all stay, those of a slice go, or all go."""
+# The fields that a source lacks inside a struct that it has: None is the whole field, else what a struct in it lacks.
+Lacking: TypeAlias = "Mapping[str, Lacking | None]"
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slice:
@@ -40,6 +45,23 @@ class Slice:
 
     def __str__(self) -> str:
         return f"{self.report} {self.period} of {self.payer}"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSlice:
+    """The rows whose columns have these values, each a Python value of its column's type; None is NULL.
+
+    Without a column it is every row.
+    """
+
+    values: Mapping[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name} = {'NULL' if value is None else value}" for name, value in self.values.items())
+        return shown or "all rows"
+
+
+AnySlice: TypeAlias = Slice | ColumnSlice
 
 
 @dataclass(frozen=True, slots=True)

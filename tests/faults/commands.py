@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from tests.faults.places import PLACES, Place
 
 import lakebed
@@ -21,6 +22,7 @@ OLD = pa.table({"id": list(range(60)), "v": ["old"] * 60, "part": [str(number % 
 IDS = [*range(0, 60, 5), *range(60, 70)]
 CHANGES = pa.table({"id": IDS, "v": ["new"] * 22, "part": [str(number % 3) for number in IDS], "tag": ["x"] * 22})
 Memory = dict[str, object]
+LOCAL = ("Parquet", "DuckDB", "Iceberg on SQLite")
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,16 @@ def merge_with(engine: str) -> Callable[[Place, Path, Observer], object]:
     return merge
 
 
+def write(place: Place, source: Path, observer: Observer) -> None:
+    """Its number is what keeps the next run from adding the rows again."""
+    lakebed.write(CHANGES, place.address, txn=("faults", 1), workdir=place.workdir)
+
+
+def write_slice(place: Place, source: Path, observer: Observer) -> None:
+    rows = CHANGES.filter(pc.equal(CHANGES["part"], "1"))
+    lakebed.write(rows, place.address, mode="replace_slice", slice={"part": "1"}, workdir=place.workdir)
+
+
 def merge_piece_by_piece(place: Place, source: Path) -> None:
     """Several small files in each partition."""
     for first in range(0, OLD.num_rows, 15):
@@ -131,6 +143,8 @@ COMMANDS = {
         Command("load", BILL, load_before, load, loads_of),
         Command("merge", ("id", "v"), merge_old, merge_with("arrow"), columns_of),
         Command("merge on DuckDB", ("id", "v"), merge_old, merge_with("duckdb"), columns_of, ("Parquet",)),
+        Command("write", ("id", "v"), merge_old, write, columns_of),
+        Command("write a slice", ("id", "v"), merge_old, write_slice, columns_of, LOCAL),
         Command(
             "compact",
             ("id", "v"),

@@ -2,8 +2,9 @@
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from lakebed.changes.walk import StatementIndex
 from lakebed.errors import ConfigError
 from lakebed.lineage.contract import AnalyzeResult, StatementLineage
 
@@ -21,10 +22,12 @@ def split_name(text: str) -> tuple[str, ...]:
 class ProjectNames:
     """The tables and columns that occur in a lineage, or in the schema that it used."""
 
-    def __init__(self, result: AnalyzeResult, fold: Callable[[str], str]) -> None:
-        self._statements = result.statements
-        self._fold = fold
+    def __init__(self, result: AnalyzeResult, index: StatementIndex) -> None:
+        self._index = index
+        # users type names as they remember them
+        self._fold = fold = str.lower
         self._schema = {table.name: table for table in result.catalog_tables}
+        self._types: dict[str, dict[str, str | None]] = {}
         self._tables: dict[str, str] = {}
         for table in result.catalog_tables:
             self._tables.setdefault(fold(table.name), table.name)
@@ -73,7 +76,7 @@ class ProjectNames:
         """The columns of a table: those of the schema, and those that a statement writes or reads."""
         described = self._schema.get(table)
         found = dict.fromkeys(column.name for column in described.columns) if described is not None else {}
-        for statement in self._statements:
+        for statement in self._index.touching(table):
             if statement.target == table:
                 found.update(dict.fromkeys(statement.outputs))
             found.update(dict.fromkeys(name for name in _named(statement, table) if name))
@@ -81,10 +84,12 @@ class ProjectNames:
 
     def type_of(self, table: str, column: str) -> str | None:
         """The type of a column, where it is known."""
-        described = self._schema.get(table)
-        wanted = self._fold(column)
-        types = [one.data_type for one in described.columns if self._fold(one.name) == wanted] if described else []
-        return types[0] if types else None
+        types = self._types.get(table)
+        if types is None:
+            described = self._schema.get(table)
+            columns = described.columns if described is not None else ()
+            types = self._types[table] = {self._fold(one.name): one.data_type for one in columns}
+        return types.get(self._fold(column))
 
     def _matching(self, parts: Sequence[str]) -> list[str]:
         name = self._fold(".".join(parts))

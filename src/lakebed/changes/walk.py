@@ -4,12 +4,13 @@ A statement is looked at when the walk comes to a table that it reads, so that a
 what the project has.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lakebed.changes.result import Breakage, ColumnChange, Place, ReachedColumn
-from lakebed.lineage.contract import AnalyzeResult, ColumnEdge, StatementLineage
+from lakebed.lineage.contract import AnalyzeResult, ColumnEdge, Issue, StatementLineage
 from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.graph import result_name
 
@@ -17,6 +18,8 @@ from lakebed.lineage.graph import result_name
 _WRITERS = frozenset({"INSERT", "UPDATE", "MERGE", "DELETE", "ALTER", "TRUNCATE", "COPY"})
 
 ColumnKey = tuple[str, str]
+# Where a star of one branch must be as wide as the others.
+_SET_OPERATION = re.compile(r"\b(UNION|INTERSECT|EXCEPT|MINUS)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,9 @@ class StatementIndex:
         self._edges: dict[int, dict[ColumnKey, list[ColumnEdge]]] = {}
         self._named: dict[int, dict[ColumnKey, int]] = {}
         for place, statement in enumerate(result.statements):
-            tables = dict.fromkeys(fold(reference.table) for reference in statement.references)
-            tables.update(dict.fromkeys(fold(edge.source) for edge in statement.table_lineage))
-            for table in tables:
+            tables = {reference.table for reference in statement.references}
+            tables.update(edge.source for edge in statement.table_lineage)
+            for table in {fold(table) for table in tables}:
                 self._readers.setdefault(table, []).append(place)
         self._writers: dict[str, list[int]] = {}
         for place, statement in enumerate(result.statements):
@@ -57,6 +60,11 @@ class StatementIndex:
         """The statements that need a table to write into it; the one that makes it does not."""
         places = self._writers.get(self.fold(table), [])
         return [place for place in places if self.statements[place].statement_type in _WRITERS]
+
+    def touching(self, table: str) -> list[StatementLineage]:
+        """The statements that read, make or write a table."""
+        places = dict.fromkeys([*self._readers.get(self.fold(table), []), *self._writers.get(self.fold(table), [])])
+        return [self.statements[place] for place in places]
 
     def edges(self, place: int, table: str, column: str) -> list[ColumnEdge]:
         """The edges of a statement that start at a column."""
@@ -84,9 +92,15 @@ class StatementIndex:
 class ImpactWalk:
     """The walk of one change."""
 
-    def __init__(self, index: StatementIndex, change: ColumnChange) -> None:
+    def __init__(
+        self,
+        index: StatementIndex,
+        change: ColumnChange,
+        count_conflicts: Callable[[StatementLineage, str, str], list[Issue]],
+    ) -> None:
         self._index = index
         self._change = change
+        self._count_conflicts = count_conflicts
         self.reached: dict[tuple[str, str | None, str, int], ReachedColumn] = {}
         self.breaks: dict[tuple[int, str, str | None], Breakage] = {}
         self._seen: set[tuple[str, str, bool]] = set()
@@ -124,6 +138,7 @@ class ImpactWalk:
 
     def _step(self, visit: _Visit) -> None:
         index = self._index
+        change_of_width = self._change.kind == "drop"
         for place in index.readers(visit.table):
             edges = index.edges(place, visit.table, visit.column)
             start = index.named_at(place, visit.table, visit.column)
@@ -137,6 +152,10 @@ class ImpactWalk:
                 reason = f"its star gives {statement.target} other columns than it takes, once {visit.path[0]} is gone"
                 self._break(place, visit.table, visit.column, ("value",), reason, None)
                 gone = False
+            elif gone and edges and change_of_width and _SET_OPERATION.search(index.texts.sql(statement)):
+                for issue in self._count_conflicts(statement, visit.table, visit.column):
+                    where = statement.span.start + (issue.span.start if issue.span is not None else 0)
+                    self._break(place, visit.table, visit.column, ("value",), issue.message, where)
             for edge in edges:
                 self._follow(visit, statement, edge, gone, start)
             if not edges:

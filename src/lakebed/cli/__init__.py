@@ -35,10 +35,12 @@ COMMANDS: dict[str, str] = {
     "impact": "List everything downstream of columns, and what breaks where they are dropped, renamed or given another "
     "type.",
     "merge": "Merge new rows into a table: with the same meaning on every engine, whole or not at all.",
+    "write": "Write rows into a table in one commit: added to it, or in place of a slice or of all its rows.",
     "evolve": "Adds and widens columns of a table; never drops or narrows one.",
     "compact": "Makes few files of many small ones, in one commit, and changes no row.",
     "history": "Which delivery added or widened which column, and a table's snapshots.",
     "rollback": "Makes an earlier snapshot of an Iceberg table the current one; its schema stays as wide as it is.",
+    "publish": "Makes what a branch of an Iceberg table holds that of the table, in one commit that copies nothing.",
     "sweep": "Removes files that crashed runs left; with --expire-days old snapshots of an Iceberg table too.",
     "doctor": "Check Java, Spark, the work directory, DuckDB, Iceberg and storage, and say how to put right what is "
     "wrong.",

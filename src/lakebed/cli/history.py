@@ -65,9 +65,10 @@ def _snapshots(snapshots: Sequence[lakebed.SnapshotRecord]) -> Iterator[str]:
         delivery = " ".join(filter(None, (ours.get("period"), ours.get("delivery"))))
         added = f"  + {_first_few(snapshot.added_columns)}" if snapshot.added_columns else ""
         wider = f"  wider: {_first_few(snapshot.widened_columns)}" if snapshot.widened_columns else ""
+        shown = f"  [{', '.join(snapshot.refs)}]" if set(snapshot.refs) - {"main"} else ""
         yield (
             f"  {snapshot.id}{'*' if snapshot.current else ' '} {snapshot.at:%Y-%m-%d %H:%M:%S}"
-            f"  {what}{rows}  {delivery}{added}{wider}".rstrip()
+            f"  {what}{rows}  {delivery}{added}{wider}{shown}".rstrip()
         )
 
 

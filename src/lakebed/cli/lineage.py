@@ -69,6 +69,9 @@ def lineage(
     ] = None,
     upstream: Annotated[str | None, typer.Option(help="Only what TABLE.COLUMN comes from.")] = None,
     downstream: Annotated[str | None, typer.Option(help="Only what TABLE.COLUMN reaches.")] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help="The namespace of jobs and datasets in OpenLineage's events.")
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail where there is an error or a warning among the issues.")
     ] = False,
@@ -77,6 +80,7 @@ def lineage(
 ) -> None:
     """Trace columns through SQL: sources, roles, implied schema, and what is not known."""
     from lakebed.lineage.export import export
+    from lakebed.lineage.export.openlineage import NAMESPACE, to_openlineage
     from lakebed.lineage.imports import load_schema
     from lakebed.lineage.project import trace_project
 
@@ -99,13 +103,20 @@ def lineage(
         project = _read_all(files or [], dbt, dbt_manifest, split_pairs(var or [], "--var"), dialect)
         imported = load_schema(schema, dialect=dialect, workdir=workdir) if schema else None
         traced = trace_project(
-            project, dialect=dialect, schema=imported, allow_implied=not no_implied, merge_columns=merge_columns
+            project,
+            dialect=dialect,
+            schema=imported,
+            allow_implied=not no_implied,
+            merge_columns=merge_columns,
+            transformations=format == "openlineage",
         )
         result = traced.result
         if upstream or downstream:
             _show_walk(result, upstream, downstream, as_json=as_json)
         elif format == "duckdb":
             _write_duckdb(result, traced.texts, output, as_json=as_json)
+        elif format == "openlineage" and not as_json:
+            _write(to_openlineage(result, traced.texts, namespace=namespace or NAMESPACE), output)
         else:
             _write(export(result, "json" if as_json else format, traced.texts), output)
     if strict and any(issue.severity in ("error", "warning") for issue in result.issues):

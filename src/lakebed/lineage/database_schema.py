@@ -62,16 +62,16 @@ def _engine(source: object) -> Iterator[tuple[Engine, str | None]]:
         if url.drivername in _POSTGRES:
             url = url.set(drivername="postgresql+psycopg")
         engine = create_engine(url, poolclass=NullPool)
-    except (ArgumentError, ValueError):
-        # Not even a part of it is repeated: where the password begins and ends is what is not known.
-        raise ConfigError(
-            "the schema's address is no database URL", remedy="Write for example postgresql://user@host/db."
-        ) from None
     except NoSuchModuleError as error:
         raise ConfigError(
             f"no database is known by the name {url.get_backend_name()}",
             remedy="Install its SQLAlchemy dialect, or export information_schema.columns as CSV.",
         ) from error
+    except (ArgumentError, ValueError):
+        # Not even a part of it is repeated: where the password begins and ends is what is not known.
+        raise ConfigError(
+            "the schema's address is no database URL", remedy="Write for example postgresql://user@host/db."
+        ) from None
     except ImportError as error:
         if url.get_backend_name() == "postgresql":
             raise ExtraMissing(what="a PostgreSQL schema", modules=["psycopg"], extras=["postgres"]) from error

@@ -18,6 +18,7 @@ from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.gc_pause import defer_full_collections
 from lakebed.lineage.project_files import Project, read_sql, schema_tables, template_issue
 from lakebed.lineage.project_order import FileOrder, order_files
+from lakebed.lineage.sqlmesh_model import read_model
 from lakebed.lineage.tables import NamePart
 from lakebed.lineage.templates import looks_like_template, make_environment, render
 
@@ -87,6 +88,7 @@ def trace_project(
     allow_implied: bool = True,
     merge_columns: bool = False,
     references: bool = False,
+    transformations: bool = False,
 ) -> ProjectLineage:
     """The lineage of scripts that were read, in the order of what they read."""
     imported = _joined(project.schema, imported_schema(schema, dialect=dialect))
@@ -96,6 +98,7 @@ def trace_project(
         allow_implied=allow_implied,
         merge_columns=merge_columns,
         references=references,
+        transformations=transformations,
     )
     with defer_full_collections():
         parsed = [analyzer.parse(script) for script in project.scripts]
@@ -159,6 +162,10 @@ def sql_files(folder: Path) -> Iterator[Path]:
 
 
 def _script(text: str, path: Path, variables: Mapping[str, object]) -> Script:
+    model = read_model(text)
+    if model is not None:
+        made = ScriptTarget(tuple(NamePart(part) for part in model.name), model.kind) if model.name else None
+        return Script(model.sql, str(path), made)
     config = ModelConfig()
     sql = text
     if looks_like_template(text):

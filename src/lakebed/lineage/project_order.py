@@ -17,6 +17,8 @@ from lakebed.lineage.parse import ParsedStatement
 
 # Statements whose first table is written; readers of the table come after them.
 _WRITERS = (exp.Insert, exp.Update, exp.Merge, exp.Delete, exp.Alter, exp.TruncateTable)
+# What holds no table, and most of what a tree is made of.
+_LEAVES = frozenset({str, bool, exp.Column, exp.Identifier, exp.Literal, exp.DataType, exp.Star})
 # Deeper trees are written by programs; what is below is not looked at for the order.
 _MAX_DEPTH = 2_000
 
@@ -212,8 +214,8 @@ def _read_tables(tree: exp.Expr, target: exp.Expr | None, catalog: Catalog) -> I
                 # a recursive CTE sees itself, the others only those before them
                 stack.append((cte.args["this"], hidden if clause.args.get("recursive") else seen, depth + 1))
         for part, value in node.args.items():
-            if part == "with_":
+            if value is None or part == "with_":
                 continue
-            for child in value if isinstance(value, list) else (value,):
-                if isinstance(child, exp.Expr) and not isinstance(child, exp.Identifier | exp.Literal):
+            for child in value if type(value) is list else (value,):
+                if type(child) not in _LEAVES and isinstance(child, exp.Expr):
                     stack.append((child, hidden, depth + 1))

@@ -163,7 +163,6 @@ class Relation:
     __slots__ = (
         "_by_key",
         "doubt",
-        "folded",
         "keys",
         "names",
         "origin",
@@ -185,7 +184,6 @@ class Relation:
         doubt: bool = False,
         types: dict[str, str] | None = None,
         origin: "SelectOrigin | Relation | list[Relation] | None" = None,
-        folded: dict[str, Refs] | None = None,
     ) -> None:
         self.names = names
         self.keys = keys
@@ -198,8 +196,6 @@ class Relation:
         self.types = types
         # what the columns were made of: a select list, another relation by position, or the branches of a union
         self.origin = origin
-        # further spellings that reach a column, where no column has them as its name
-        self.folded = folded
         self.repeated: frozenset[str] = frozenset()
         self._by_key: dict[str, Refs] | None = None
 
@@ -209,9 +205,9 @@ class Relation:
         unknown = self.unknown
         return None if unknown is None or unknown.fields else unknown
 
-    def struct_fields(self, key: str, parser: str) -> tuple[str, ...]:
-        """The fields of a struct column; empty where its type does not list them."""
-        return struct_fields(self.types[key], parser) if self.types and key in self.types else ()
+    def struct_fields(self, key: str, parser: str, path: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """The fields of a struct column, or of a struct inside of it; empty where its type does not list them."""
+        return struct_fields(self.types[key], parser, path) if self.types and key in self.types else ()
 
     @property
     def by_key(self) -> dict[str, Refs]:
@@ -231,8 +227,9 @@ class Relation:
                 else:
                     index[key] = refs
             self.repeated = frozenset(repeated)
-        if self.folded:
-            index = {**self.folded, **index}
+        if self.names != self.keys:
+            # an imported name may have been quoted where it was exported: its exact spelling means it, too
+            index = {**dict(zip(self.names, self.refs, strict=True)), **index}
         self._by_key = index
         return index
 

@@ -29,6 +29,9 @@ class SelectOrigin(NamedTuple):
     scope: Scope
 
 
+_UNKNOWN = exp.DataType(this=exp.DType.UNKNOWN)
+
+
 @lru_cache(maxsize=64)
 def _schema_of(parser: str) -> MappingSchema:
     return MappingSchema(dialect=parser or None)
@@ -41,6 +44,7 @@ class TypeInference:
     ctx: Context
     _depth: int = 0
     _found: dict[int, tuple[Relation, list[str | None]]] = field(default_factory=dict)
+    _annotator: TypeAnnotator | None = None
 
     def column_types(self, relation: Relation) -> list[str | None]:
         """The type of each column of a relation, None where it is not known."""
@@ -96,15 +100,16 @@ class TypeInference:
         for column in node.find_all(exp.Column):
             kind = self.column_type(column, scope)
             parsed = parse_type(kind, self.ctx.dialect.parser) if kind is not None else None
-            column._type = parsed.copy() if parsed is not None else exp.DataType.build("unknown")
-        annotator = TypeAnnotator(_schema_of(self.ctx.dialect.parser), overwrite_types=False)
+            column._type = parsed if parsed is not None else _UNKNOWN
+        if self._annotator is None:
+            self._annotator = TypeAnnotator(_schema_of(self.ctx.dialect.parser), overwrite_types=False)
         try:
-            annotator.annotate(node, annotate_scope=False)
+            self._annotator.annotate(node, annotate_scope=False)
         except (SqlglotError, AttributeError, IndexError, KeyError, TypeError, ValueError):
             # the annotator expects well-formed arguments; without a type nothing is lost but the type
             return None
-        inferred = node.type
-        return inferred if isinstance(inferred, exp.DataType) else None
+        annotated: exp.DataType | None = node.type
+        return annotated
 
     def column_type(self, node: exp.Expr, scope: Scope) -> str | None:
         """The type of a column that an expression names."""
@@ -140,7 +145,12 @@ class TypeInference:
 def _shown(kind: exp.DataType | None, parser: str) -> str | None:
     if kind is None or kind.this in (exp.DType.UNKNOWN, exp.DType.NULL):
         return None
-    if kind.this in exp.DataType.NUMERIC_TYPES and kind.expressions:
+    if not kind.expressions or kind.this in exp.DataType.NUMERIC_TYPES:
         # what an engine makes of a decimal's digits in an expression, each decides for itself
-        kind = exp.DataType(this=kind.this)
+        return _plain_name(kind.this, parser)
     return kind.sql(parser or None)
+
+
+@lru_cache(maxsize=1024)
+def _plain_name(kind: exp.DType, parser: str) -> str:
+    return str(exp.DataType(this=kind).sql(parser or None))

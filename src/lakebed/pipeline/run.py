@@ -21,7 +21,7 @@ from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.stage import prepare_files, remove_unneeded_copies
 from lakebed.pipeline.steps import Steps
 from lakebed.pipeline.tables import ReportKey, choose_tables, parse_target
-from lakebed.retry import retry
+from lakebed.retry import count_retries, retry
 from lakebed.source.filters import DiscoverFilters
 from lakebed.state.claims import Claim
 from lakebed.state.rebuild import describe_table
@@ -164,8 +164,7 @@ def _skip(context: RunContext, target: Target, delivery: Delivery, decision: Dec
     if loaded is not None and loaded.delivery == delivery.id:
         context.ledger.set_state(delivery.slice, delivery.id, "loaded")
         base = DeliveryReport.of(delivery, target.address, "loaded")
-        is_known = loaded.reconciled is not None and target.capabilities.version_tells_all
-        checked = loaded if is_known else recount_load(target, loaded, context.ledger)
+        checked = loaded if loaded.reconciled is not None else recount_load(target, loaded, context.ledger)
         found = dataclasses.replace(
             base,
             skipped=True,
@@ -196,7 +195,7 @@ def _load_delivery(
     context.observer.loading(ready)
     ledger.begin_load(claim, target.address, ready.slice, ready.id)
     try:
-        with system_errors(target.address):
+        with count_retries() as count, system_errors(target.address):
             committed = retry(
                 lambda: commit_delivery(context, claim, address, ready, known),
                 what=f"the load of {ready.slice} into {target.address}",
@@ -222,6 +221,7 @@ def _load_delivery(
         rejected_rows=reconciliation.rejected_rows,
         warnings=committed.converted.warnings,
         rounded=dict(reconciliation.rounded_values),
+        retries=count.retries,
     )
 
 

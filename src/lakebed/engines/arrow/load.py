@@ -12,7 +12,7 @@ from lakebed.kernels.convert import Conversion
 from lakebed.kernels.convert import convert as convert_file
 from lakebed.kernels.rewrite import rewrite as rewrite_file
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import Compacted, Converted, DataFile, Slice, SourceFile, Staging, WrittenFile
+from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, WrittenFile
 
 
 class ArrowEngine:
@@ -45,7 +45,7 @@ class ArrowEngine:
         return combine([result for _, result in sorted(results.items()) if isinstance(result, Converted)])
 
     def rewrite(
-        self, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+        self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
     ) -> tuple[WrittenFile, ...]:
         """The rows of these files in the staging's schema, leaving out the rows of a slice."""
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:

@@ -63,7 +63,7 @@ class Ready:
 
     @property
     def emptied(self) -> tuple[str, ...]:
-        return () if self.spec.keeps_missing else self.unified.evolution.padded
+        return self.unified.emptied
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,8 @@ class Writer:
             return self._rewritten(self._rows_of(pack), pack, name, codec)
         table = self._spooled(pack)
         try:
-            rows = sql.in_table_schema(q(table), self.ready.final.names, self.ready.final, {})
+            schema = to_arrow_schema(self.ready.final)
+            rows = sql.in_table_schema(q(table), schema, self.ready.final, schema, {})
             return self._rewritten(rows, pack, name, codec)
         finally:
             self.scratch.drop(table)
@@ -148,21 +149,21 @@ class Writer:
 
     def _rows_of(self, pack: Sequence[DataFile]) -> str:
         """The rows of the pack's files in the table's schema; files of equal columns are read together."""
-        by_columns: dict[tuple[str, ...], list[str]] = {}
+        alike: dict[bytes, tuple[pa.Schema, list[str]]] = {}
         for file in pack:
             files, path = filesystem(file.uri, self.storage)
-            names = tuple(pq.read_schema(path, filesystem=files).names)
-            by_columns.setdefault(names, []).append(file.uri)
+            inside = pq.read_schema(path, filesystem=files).remove_metadata()
+            alike.setdefault(inside.serialize().to_pybytes(), (inside, []))[1].append(file.uri)
         constants = {name: folded(pack[0].partition).get(fold(name)) for name in self.job.in_path}
         return " UNION ALL ".join(
-            sql.in_table_schema(sql.read_files(uris), names, self.ready.final, constants)
-            for names, uris in by_columns.items()
+            sql.in_table_schema(sql.read_files(uris), inside, self.ready.final, self.job.physical, constants)
+            for inside, uris in alike.values()
         )
 
     def _spooled(self, pack: Sequence[DataFile]) -> str:
         """A table of the pack's rows, read by Arrow."""
         schema = pa.schema([field.with_nullable(True) for field in to_arrow_schema(self.ready.final)])
-        batches = read_rows(pack, schema, self.storage, in_path=self.job.in_path)
+        batches = read_rows(pack, schema, self.storage, physical=self.job.physical, in_path=self.job.in_path)
         return self.scratch.spooled("pack", pa.RecordBatchReader.from_batches(schema, batches))
 
     def _after(self, rows: str, pack: Sequence[DataFile]) -> str:
@@ -185,6 +186,7 @@ class Writer:
             ready.final,
             ready.unified.delivered,
             ready.emptied,
+            ready.unified.evolution.padded_fields if ready.spec.keeps_missing else {},
             rows=rows,
             changes=changes,
             keys=keys,

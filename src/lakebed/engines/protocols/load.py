@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
-from lakebed.model import Compacted, Converted, DataFile, Slice, SourceFile, Staging, WrittenFile
+from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, WrittenFile
 from lakebed.schema.types import Schema
 
 OnBadValue: TypeAlias = Literal["refuse", "quarantine"]
@@ -63,7 +63,7 @@ class Engine(Protocol):
         ...
 
     def rewrite(
-        self, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+        self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
     ) -> tuple[WrittenFile, ...]:
         """The rows of these files in the staging's schema, leaving out the rows of a slice."""
         ...

@@ -17,7 +17,7 @@ from lakebed.errors import EngineError
 from lakebed.kernels.compact import CompactTasks
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
-from lakebed.model import Compacted, Converted, DataFile, Slice, SourceFile, Staging, WrittenFile
+from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, WrittenFile
 
 _POLL_SECONDS = 0.5
 _File = TypeVar("_File", SourceFile, DataFile)
@@ -48,7 +48,7 @@ class SparkEngine:
         return combine(parts)
 
     def rewrite(
-        self, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+        self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
     ) -> tuple[WrittenFile, ...]:
         """The rows of these files in the staging's schema, leaving out the rows of a slice."""
         order = largest_first(files)

@@ -4,11 +4,12 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 
 import pyarrow as pa
 
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
-from lakebed.model import DataFile, Slice, Staging, Totals
+from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
 from lakebed.schema.evolve import EvolutionPlan
@@ -29,7 +30,6 @@ CAPABILITIES = Capabilities(
     rules=RULES,
     evolves_without_rewrite=True,
     partition_in_path=False,
-    version_tells_all=False,
 )
 
 
@@ -68,9 +68,10 @@ class DuckDBTarget:
         if not self._file.exists:
             return ABSENT
         with self._file.reading() as connection:
-            return table_state(connection, self._table)
+            # While it is open nobody writes, so that the rows and the fingerprint belong together.
+            return replace(table_state(connection, self._table), fingerprint=self._file.fingerprint())
 
-    def affected(self, state: TableState, slice_: Slice) -> Affected:
+    def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         return Affected()
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
@@ -85,6 +86,7 @@ class DuckDBTarget:
         require_no_column_lost(self.address, state.schema, final)
         self._checkpoint("staged")
         with self._changing(state) as (connection, now):
+            alone = state.fingerprint in ("", self._file.fingerprint())
             self._checkpoint("opened")
             evolve(connection, self._table, now.schema if now.exists else None, change.evolution)
             self._checkpoint("evolved")
@@ -93,11 +95,15 @@ class DuckDBTarget:
             self._checkpoint("deleted")
             insert_staged(connection, self._table, staging, change.add, self._storage)
             self._checkpoint("inserted")
-            after = record_commit(connection, self._table, staging.id, change.properties)
+            after = record_commit(
+                connection, self._table, staging.id, change.properties, txn=change.txn, created=not now.exists
+            )
             self._checkpoint("recorded")
         self._checkpoint("committed")
         self._area.remove(staging.id)
-        return Commit(after.version, after.rows, len(change.add), 0)
+        # What another wrote between the plan and this commit was never counted, and must not be covered up.
+        left = replace(after, fingerprint=self._file.left if alone else "another wrote").seen
+        return Commit(after.version, after.rows, len(change.add), 0, left)
 
     def merge_rows(self, state: TableState, staging: Staging, merge: RowMerge) -> RowsMerged:
         """Merges staged rows in one transaction; one that changes no row, or only asks, is rolled back."""
@@ -116,7 +122,7 @@ class DuckDBTarget:
                 self._checkpoint("merged")
                 if merge.dry_run or not done.counts:
                     raise _Unchanged(done)
-                after = record_commit(connection, self._table, staging.id, merge.properties)
+                after = record_commit(connection, self._table, staging.id, merge.properties, created=not now.exists)
                 done = replace(done, version=after.version)
                 self._checkpoint("recorded")
         except _Unchanged as unchanged:
@@ -134,10 +140,19 @@ class DuckDBTarget:
     def abandon(self, staging: Staging) -> None:
         self._area.remove(staging.id)
 
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Files that crashed writers left beside the database."""
+        return self._area.left_behind(before=before)
+
+    def remove_orphans(self, files: Sequence[str]) -> None:
+        """Removes what `orphans` found. Of local stagings those go whose process is gone, and they go whole."""
+        self._storage.delete(uri for uri in files if not is_local(uri))
+        self._area.sweep()
+
     def owns_staging(self, folder: str) -> bool:
         return self._area.owns(folder)
 
-    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         if not self._file.exists:
             return no_totals(columns)
         with self._file.reading() as connection:

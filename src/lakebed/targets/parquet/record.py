@@ -51,6 +51,7 @@ class CommitRecord:
     deletes: tuple[Delete, ...] = ()
     committed_at: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)  # what the commit says about itself
+    txns: Mapping[str, int] = field(default_factory=dict)  # app -> last version, from this commit and those before it
 
     @property
     def past(self) -> PastCommit | None:
@@ -64,7 +65,10 @@ class CommitRecord:
     def to_bytes(self, *, uri: str) -> bytes:
         """The record as it is written; refused where it could not be read again."""
         self._require_within_bounds(uri)
-        return json.dumps({"format": FORMAT, **asdict(self)}).encode()
+        facts = asdict(self)
+        if not self.txns:
+            del facts["txns"]
+        return json.dumps({"format": FORMAT, **facts}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, *, uri: str) -> "CommitRecord":
@@ -82,6 +86,7 @@ class CommitRecord:
                 deletes=tuple(Delete(**delete) for delete in given["deletes"]),
                 committed_at=given["committed_at"],
                 properties=given.get("properties", {}),
+                txns=given.get("txns", {}),
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise _refusal(uri, f"{type(error).__name__} while reading it") from error
@@ -102,6 +107,8 @@ class CommitRecord:
         properties = cast(object, self.properties)
         if not isinstance(properties, dict) or not all(isinstance(one, str) for one in properties.values()):
             yield "its properties are not texts"
+        if not isinstance(cast(object, self.txns), dict) or any(type(one) is not int for one in self.txns.values()):
+            yield f"the versions of its writers are {self.txns!r:.80}"
         checksum = _LOCAL_CHECKSUM if local else _REMOTE_CHECKSUM
         for put in self.puts:
             yield from _path_faults("staged", put.staged)
