@@ -8,6 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
+from lakebed.errors import TargetError
 from lakebed.model import DataFile, Slice, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
@@ -47,6 +48,11 @@ class DuckDBTarget:
         wait_seconds: float = WAIT_SECONDS,
     ) -> None:
         path = local_path(absolute(file))
+        if "?" in str(path):
+            raise TargetError(
+                f"{path} cannot be a DuckDB file: DuckDB takes a ? in a path for the beginning of settings",
+                remedy="Choose a path without it.",
+            )
         self._file = DuckDBFile(path, wait_seconds=wait_seconds)
         self._table = table
         self._storage = storage or Storage()
