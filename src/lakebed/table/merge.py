@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from lakebed.errors import (
 from lakebed.merge_core import refusals
 from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
-from lakebed.merge_core.result import MergeResult, check_balance
+from lakebed.merge_core.result import MergedFile, MergeResult, check_balance
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging
@@ -34,6 +34,7 @@ from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
 from lakebed.state.records import schema_changes
 from lakebed.storage import Storage
+from lakebed.table.merge_input import readable
 from lakebed.table.recount import Recount
 from lakebed.targets.address import Address, open_target
 from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
@@ -67,10 +68,11 @@ def merge(
 ) -> MergeResult:
     """Merges a source into a table and says what it did; a refusal raises DatasetMergeError and changes nothing.
 
-    The source is a pyarrow Table or RecordBatchReader, a path to Parquet, anything with an Arrow stream, or a Spark
-    DataFrame. The target is an address or a path. Without an engine it is Spark for a DataFrame, or where `spark`,
-    `master` or `remote` say where Spark runs, and DuckDB otherwise. `partition_columns` is another name of
-    `partition_by`.
+    The source is a pyarrow Table or RecordBatchReader, anything with an Arrow stream, a Polars LazyFrame, a Spark
+    DataFrame, rows as dictionaries, a dictionary of columns, a list or generator of tables, or paths, patterns too, to
+    Parquet, Arrow IPC, CSV or JSON files; the last two are typed by the table's columns. The target is an address or a
+    path. Without an engine it is Spark for a DataFrame, or where `spark`, `master` or `remote` say where Spark runs,
+    and DuckDB otherwise. `partition_columns` is another name of `partition_by`.
 
     >>> done = lakebed.merge(pa.table({"id": [1, 2], "cost": [3, 4]}), "parquet:costs", keys="id")
     >>> done.inserted, done.updated, done.total
@@ -91,7 +93,7 @@ def merge(
     options = EngineOptions(spark, asks_for_session, require_flag(use_merge))
     chosen = _engine(engine, source, options)
     table = _open(target, settings, storage, read_only=dry_run)
-    with chosen.open(source, storage.settings.resolved(), settings) as rows:
+    with readable(source, table, storage) as given, chosen.open(given, storage.settings.resolved(), settings) as rows:
         run = _Run(
             spec,
             rows,
@@ -148,7 +150,7 @@ class _Run:
         except LakebedError as error:
             # Files that another commit replaces while an engine reads them make it fail, or miscount, in any way.
             if self.target.state().version == state.version:
-                raise
+                raise self._refusal(error) from error
             raise ConcurrentModification(
                 f"{self.target.address} was changed while its files were read: {error.message}"
             ) from error
@@ -158,6 +160,12 @@ class _Run:
                 f"{self.target.address} could not be written: {error}",
                 remedy="See that the disk has room and can be written, and run the merge again.",
             ) from error
+
+    def _refusal(self, error: LakebedError) -> LakebedError:
+        """A type that the target cannot hold is refused like any other that does not fit."""
+        if not isinstance(error, UnsupportedType):
+            return error
+        return refusals.incompatible(self.spec, error.message, column=error.column, remedy=error.remedy)
 
     def _merge(self, state: TableState) -> MergeResult:
         unified = self._unified(state)
@@ -264,7 +272,10 @@ class _Run:
             commit = self.target.commit(state, staging, change)
         pass_checkpoint("merge committed")
         self._remember(plan.evolution, commit.version)
-        return _result(plan, dry_run=False)
+        files = tuple(
+            MergedFile(commit.places.get(file.path, file.path), file.rows, file.size_bytes) for file in merged.files
+        )
+        return replace(_result(plan, dry_run=False), files=files)
 
     def _merge_rows(self, unified: Unified, state: TableState, source: CheckedSource) -> MergeResult:
         if not isinstance(self.target, MergesRows):
@@ -304,6 +315,8 @@ class _Run:
             before=state.rows,
             added_columns=unified.evolution.added_columns if counts else (),
             dry_run=self.dry_run,
+            strategy=unified.spec.strategy,
+            source_rows=source.rows,
         )
 
     def _remember(self, evolution: EvolutionPlan, version: str) -> None:
@@ -346,6 +359,8 @@ def _result(plan: MergePlan, *, dry_run: bool) -> MergeResult:
         files_rewritten=len(plan.rewrite) + len(plan.drop),
         files_kept=len(plan.keep),
         dry_run=dry_run,
+        strategy=plan.spec.strategy,
+        source_rows=plan.source_rows,
         plan=plan if dry_run else None,
     )
 

@@ -69,6 +69,7 @@ class Commit:
     rows: int
     files_added: int
     files_removed: int
+    places: Mapping[str, str] = field(default_factory=dict)  # where added files lie now, by their paths in the staging
 
 
 class Target(Protocol):

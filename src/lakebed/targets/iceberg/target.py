@@ -27,7 +27,7 @@ from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, Ta
 from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
-from lakebed.storage import Storage, is_local, local_path
+from lakebed.storage import Storage, is_local, join, local_path
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
 from lakebed.targets.iceberg import maintenance
 from lakebed.targets.iceberg.catalog import CatalogSettings
@@ -227,6 +227,7 @@ class IcebergTarget:
             rows=self._rows(table),
             files_added=len(change.add),
             files_removed=len(change.remove),
+            places={file.path: join(staging.folder, file.path) for file in change.add},
         )
 
     def _create(self, staging: Staging, change: Change) -> Table:
