@@ -1,10 +1,11 @@
-"""Iceberg: a commit of 1,000 files, the same load into Iceberg and into Parquet, and a merge against `upsert`.
+"""Iceberg: a commit of 1,000 files, the same load into Iceberg and into Parquet, a merge against `upsert`, and growth.
 
     .venv/bin/python benchmarks/iceberg.py [--rows 1000000] [--columns 250] [--files 1000] [--merge-rows 5000000]
 
 Promises: the commit under 10 s on SQLite, the load at most 1.1 times the one into Parquet, the merge at least 20 times
-as fast as `upsert` when the updates lie in one of 20 files. Processor seconds are printed beside those of the clock,
-since others may be using the machine.
+as fast as `upsert` when the updates lie in one of 20 files; what a commit costs does not grow with the commits before
+it, and a merge that adds columns costs no more for each column of the table when there are many. Processor seconds are
+printed beside those of the clock, since others may be using the machine.
 """
 
 import argparse
@@ -34,6 +35,7 @@ from lakebed.targets.base import Change, Target
 from lakebed.targets.iceberg.catalog import CatalogSettings
 from lakebed.targets.iceberg.target import IcebergTarget
 from lakebed.targets.parquet.target import ParquetTarget
+from measuring import iceberg_growth as growth
 
 SLICE = Slice("111122223333", "bench", "2026-10")
 KINDS: dict[str, DataType] = {"text": Text(), "decimal": Decimal(38, 18), "timestamp": Timestamp("us")}
@@ -178,6 +180,27 @@ def random_rows(per_file: int) -> Callable[[int], pa.Table]:
     return rows
 
 
+def print_growth(folder: Path, *, commits: int) -> None:
+    print("a merge that adds 100 columns, by the table's columns:")
+    for point in growth.by_columns(folder, (500, 1_000, 1_500, 5_000)):
+        print(f"  {point.size:>6,} columns: {point.processor_seconds:.2f} s of processor")
+    print("a merge of one row, by the table's files of 50 columns:")
+    for point in growth.by_files(folder, (500, 1_000, 5_000)):
+        print(f"  {point.size:>6,} files: {point.processor_seconds:.2f} s of processor")
+    for title, updates in (("that updates the same file", True), ("that appends a file", False)):
+        print(f"a merge {title}, after so many commits:")
+        for point in growth.by_commits(folder, commits, max(1, commits // 10), updates=updates):
+            print(f"  {point.size:>6,} commits: {point.processor_seconds:.3f} s of processor; {point.note}")
+    print("a schema change of one column, after so many:")
+    for point in growth.by_schema_changes(folder, commits // 2, max(1, commits // 10)):
+        print(f"  {point.size:>6,} changes: {point.processor_seconds:.3f} s of processor")
+    for how in ("evolve", "merge"):
+        took, retries = growth.by_writers(folder, how)
+        print(
+            f"{growth.WRITERS} processes that each add 12 columns by {how}: {took:.0f} s, {retries} retries, all done"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -186,7 +209,12 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("/tmp/lakebed-bench/iceberg"))
     parser.add_argument("--merge-rows", type=int, default=5_000_000)
+    parser.add_argument("--commits", type=int, default=1_000)
+    parser.add_argument("--only-growth", action="store_true")
     given = parser.parse_args()
+    if given.only_growth:
+        print_growth(given.folder, commits=given.commits)
+        return
 
     ours, theirs = commit_many(given.folder, given.files, given.columns)
     print(f"commit of {given.files} files of {given.columns} columns: {ours} (promised: under 10 s)")
@@ -208,6 +236,8 @@ def main() -> None:
     print(f"merge into {given.merge_rows:,} rows, updates in 1 of 20 files: {ours}, PyIceberg's upsert {theirs},")
     ratios = (theirs.clock / ours.clock, theirs.processor / ours.processor)
     print(f"  {ratios[0]:.0f} times by the clock, {ratios[1]:.0f} by the processor (promised: at least 20)")
+
+    print_growth(given.folder, commits=given.commits)
 
 
 if __name__ == "__main__":

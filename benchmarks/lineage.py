@@ -5,7 +5,8 @@ python benchmarks/lineage.py [--repeat N] [--without-peers]
 Every contender gets the same 121 statements with the full schema and gives all output columns; a statement counts with
 the best of N runs, because the machine may be shared. sqlglot[c] runs in this process, taking turns with us statement
 by statement. sqllineage and FlowScope have environments of their own (pip and npm); where they cannot be installed,
-that is said and they are left out. At the end: how the CPU time grows with the number of statements.
+that is said and they are left out. At the end: how the CPU time grows with the number of statements, and a project of
+2,000 models with questions to it.
 """
 
 import argparse
@@ -27,6 +28,8 @@ from sqlglot.lineage import lineage as sqlglot_lineage  # noqa: E402
 from tests.support.tpc_workload import workload  # noqa: E402
 
 import lakebed  # noqa: E402
+from lakebed.changes.impact import ProjectImpact  # noqa: E402
+from lakebed.lineage.project import read_folder, trace_project  # noqa: E402
 
 PEERS = Path(__file__).parent / "peers"
 ENVIRONMENT = ROOT / ".venv-bench-lineage"
@@ -150,6 +153,53 @@ def scaling() -> None:
         before = plain, whole
 
 
+MODELS, COLUMNS = 2_000, 25
+
+
+def write_project(folder: Path) -> None:
+    """Models that read one or two earlier ones: columns passed on, computed and aggregated, through CTEs."""
+    names = [f"c{number}" for number in range(COLUMNS)]
+    declared = ", ".join(f"{name} INT" for name in names)
+    (folder / "raw.sql").write_text("\n".join(f"CREATE TABLE raw{n} ({declared});" for n in range(20)))
+    for place in range(MODELS):
+        source = f"raw{place}" if place < 20 else f"m{place // 2 - 10 + place % 7}"
+        kept = [name if n % 3 else f"{name} + {n} AS {name}" for n, name in enumerate(names[:-1])]
+        other = f"m{place // 3}" if place >= 60 else "raw0"
+        (folder / f"m{place}.sql").write_text(
+            f"WITH src AS (\n  SELECT * FROM {source}\n)\nSELECT {', '.join(f's.{one}' for one in kept)},\n"
+            f"  max(o.c1) OVER (PARTITION BY s.c2) AS c{COLUMNS - 1}\n"
+            f"FROM src s LEFT JOIN {other} o ON s.c3 = o.c4\nWHERE s.c5 > 10\n"
+        )
+
+
+def project() -> None:
+    """A folder of 2,000 models with 50,000 columns, traced as a whole, and questions to it."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_project(folder)
+        started, before = time.perf_counter(), time.process_time()
+        traced = trace_project(read_folder(folder, {}), references=True)
+        seconds, cpu = time.perf_counter() - started, time.process_time() - before
+        columns = sum(len(statement.outputs) for statement in traced.result.statements)
+        edges = sum(len(statement.column_lineage) for statement in traced.result.statements)
+        shape = f"{len(traced.scripts):,} files, {columns:,} columns, {edges:,} edges"
+        print(f"project: {shape}: {seconds:.1f} s, of which CPU {cpu:.1f} s")
+        asked = ProjectImpact(traced)
+        for what, ask in (
+            ("the first question, drop raw7.c8", lambda: asked.of(drop="raw7.c8")),
+            ("drop raw7.c8", lambda: asked.of(drop="raw7.c8")),
+            ("m200.c9, everything downstream", lambda: asked.of("m200.c9")),
+            ("rename raw3.c7", lambda: asked.of(rename={"raw3.c7": "other"})),
+            ("retype raw3.c7 to STRING", lambda: asked.of(retype={"raw3.c7": "STRING"})),
+            ("raw0.c4, which decides nearly everything", lambda: asked.of("raw0.c4")),
+        ):
+            started, before = time.perf_counter(), time.process_time()
+            found = ask()
+            took, cpu = (time.perf_counter() - started) * 1000, (time.process_time() - before) * 1000
+            told = f"{len(found.reached):,} reached, {len(found.breaks):,} broken"
+            print(f"  impact: {what:40}{took:9.1f} ms, CPU {cpu:7.1f} ms: {told}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=7)
@@ -169,6 +219,7 @@ def main() -> None:
                 found[contender] = times
         show(name, found)
     scaling()
+    project()
 
 
 if __name__ == "__main__":

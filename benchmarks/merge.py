@@ -1,13 +1,15 @@
-"""Merging 50,000 updates and 50,000 inserts into 5,000,000 rows of 12 columns in 20 Parquet files: ours and the peers.
+"""Merging into Parquet files, in every shape of `inputs/merge_shapes.py`: ours and the peers.
 
-    python benchmarks/merge.py [--rows 5000000] [--repeat 3] [--only duckdb,arrow] [--spark]
+    python benchmarks/merge.py [--shapes A,B | all] [--repeat 3] [--only "lakebed duckdb,lakebed arrow"] [--rows N]
 
 Every contender runs in a process of its own, on a fresh copy of the table, one after the other and the whole round
-again `--repeat` times; the fastest run of each counts, since a shared machine only ever adds. Case A has its updates in
-one file, case B in all of them. The floor, by DuckDB: read the keys and match them, which tells the affected files;
-rewrite those; write the inserts. A second floor is told the affected files beforehand and reads no keys but theirs.
-Modules are imported, connections and sessions open, and the copy of the table on the disk before the clock starts, for
-every contender alike. Peers run in `.venv-bench`, which `make bench` makes; those that fail are named.
+again `--repeat` times; the fastest run of each counts, since a shared machine only ever adds. The rewrite is DuckDB's:
+the table without the source's keys, and the source. In the shapes A and B, 50,000 updates and 50,000 inserts go into
+5,000,000 rows of 12 columns in 20 files; these are held against a floor as well: read the keys and match them, which
+tells the affected files; rewrite those; write the inserts. A second floor is told the affected files beforehand and
+reads no keys but theirs. Modules are imported, connections and sessions open, and the copy of the table on the disk
+before the clock starts, for every contender alike. Peers run in `.venv-bench`, which `make bench` makes; those that
+fail are named. `--rows` makes every shape smaller in proportion.
 """
 
 import argparse
@@ -19,57 +21,32 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from inputs.merge_shapes import ROWS, SHAPES, Shape
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-FILES = 20
 # A contender that takes this many seconds is not run again: noise does not decide about it.
 ONCE_IS_ENOUGH = 20.0
-CASES = ("A", "B")
-
-
-def columns(first: str, last: str) -> str:
-    return f"""SELECT i AS id, i % 1000 AS account, 'service-' || (i % 50) AS service, md5(i::VARCHAR) AS resource,
-        DATE '2026-01-01' + (i % 365)::INT AS day, TIMESTAMP '2026-01-01' + to_seconds(i) AS at,
-        (hash(i) % 1000000) / 100.0 AS price, ((hash(i) % 100000000)::DECIMAL(18,0) / 10000)::DECIMAL(18,6) AS cost,
-        (i % 7)::INT AS kind, 'region-' || (i % 12) AS region, i % 2 = 0 AS flag, hash(i * 7) % 1000000 AS usage
-        FROM range({first}, {last}) t(i)"""
-
-
-def make_data(folder: Path, rows: int) -> None:
-    """The table, and a source for each case: a hundredth of the rows changed, as many new."""
-    import duckdb
-
-    table = folder / "table"
-    table.mkdir(parents=True)
-    connection = duckdb.connect()
-    each = rows // FILES
-    for number in range(FILES):
-        query = columns(str(number * each), str((number + 1) * each))
-        connection.execute(f"COPY ({query}) TO '{table}/part-{number:02d}.parquet' (FORMAT parquet)")
-    share = rows // 100
-    new = columns(str(rows), str(rows + share))
-    one_file = columns("0", str(share))
-    spread = f"SELECT * FROM ({columns('0', str(rows))}) WHERE id % 100 = 0"
-    for case, updates in zip(CASES, (one_file, spread), strict=True):
-        changed = f"SELECT * REPLACE ('changed' AS service) FROM ({updates})"
-        connection.execute(f"COPY ({changed} UNION ALL {new}) TO '{folder}/source-{case}.parquet' (FORMAT parquet)")
+# What is measured against the floor, which knows no other.
+FLOORED = ("A", "B", "A shuffled", "B shuffled")
 
 
 class Run:
     """One contender's view of one run."""
 
-    def __init__(self, folder: Path, case: str) -> None:
+    def __init__(self, folder: Path, shape: Shape) -> None:
         self.folder = folder
-        self.case = case
+        self.shape = shape
         self.table = folder / "copy"
         self.out = folder / "out"
-        self.source_path = folder / f"source-{case}.parquet"
+        self.source_path = folder / "source.parquet"
         shutil.rmtree(self.table, ignore_errors=True)
         shutil.rmtree(self.out, ignore_errors=True)
         self.out.mkdir()
@@ -86,7 +63,12 @@ class Run:
         return pq.read_table(self.source_path)
 
     def affected(self, files: list[str]) -> list[str]:
-        return files[:1] if self.case == "A" else files
+        return files[:1] if self.shape.first_file_only else files
+
+    @property
+    def matching(self) -> str:
+        """What tells that a row of the table `t` and one of the source `s` have one key."""
+        return " AND ".join(f"s.{key} = t.{key}" for key in self.shape.keys)
 
 
 Timed = Callable[[], None]
@@ -137,7 +119,7 @@ def ours(engine: str) -> Callable[[Run], Timed]:
             chosen = engine
 
         def work() -> None:
-            merge(source, str(table), keys="id", engine=chosen)
+            merge(source, str(table), keys=run.shape.keys, strategy=run.shape.strategy, engine=chosen)
 
         return work
 
@@ -154,7 +136,7 @@ def warm_spark() -> "SparkSession":
     return spark
 
 
-def duckdb_full_rewrite(run: Run) -> Timed:
+def duckdb_rewrite(run: Run) -> Timed:
     import duckdb
 
     table, source = run.fresh_copy(), run.source()
@@ -162,10 +144,15 @@ def duckdb_full_rewrite(run: Run) -> Timed:
 
     def work() -> None:
         connection.register("source", source)
-        connection.execute(
-            f"COPY (SELECT * FROM read_parquet('{table}/*.parquet') t WHERE NOT EXISTS (SELECT 1 FROM source s WHERE "
-            f"s.id = t.id) UNION ALL SELECT * FROM source) TO '{run.out}/all' (FORMAT parquet, PER_THREAD_OUTPUT)"
-        )
+        target = f"read_parquet('{table}/*.parquet')"
+        options = "(FORMAT parquet, PER_THREAD_OUTPUT)"
+        arriving = "SELECT DISTINCT * FROM source" if run.shape.strategy == "deduplicate" else "FROM source"
+        rest = f"SELECT * FROM {target} t WHERE NOT EXISTS (SELECT 1 FROM source s WHERE {run.matching}) UNION ALL "
+        if run.shape.strategy == "full_merge":
+            # Nothing of the table remains but its keys' count, without which nobody knows what was inserted.
+            rest = ""
+            connection.execute(f"SELECT count(*) FROM {target} t SEMI JOIN source s ON {run.matching}").fetchall()
+        connection.execute(f"COPY ({rest}{arriving}) TO '{run.out}/all' {options}")
 
     return work
 
@@ -180,9 +167,14 @@ def delta(run: Run) -> Timed:
     opened = deltalake.DeltaTable(place)
 
     def work() -> None:
-        opened.merge(
-            source, "target.id = source.id", source_alias="source", target_alias="target"
-        ).when_matched_update_all().when_not_matched_insert_all().execute()
+        merging = (
+            opened.merge(source, run.matching, source_alias="s", target_alias="t")
+            .when_matched_update_all()
+            .when_not_matched_insert_all()
+        )
+        if run.shape.strategy == "full_merge":
+            merging = merging.when_not_matched_by_source_delete()
+        merging.execute()
 
     return work
 
@@ -196,12 +188,13 @@ def pyiceberg_upsert(run: Run) -> Timed:
     catalog.create_namespace("bench")
     rows = pads.dataset(table).to_table()
     iceberg = catalog.create_table("bench.table", schema=rows.schema)
-    for batch in range(FILES):
-        each = rows.num_rows // FILES
+    files = min(run.shape.files, 20)
+    for batch in range(files):
+        each = rows.num_rows // files
         iceberg.append(rows.slice(batch * each, each))
 
     def work() -> None:
-        iceberg.upsert(source, join_cols=["id"])
+        iceberg.upsert(source, join_cols=list(run.shape.keys))
 
     return work
 
@@ -219,7 +212,7 @@ def fsspeckit(backend: str) -> Callable[[Run], Timed]:
             handler = DuckDBDatasetIO(create_duckdb_connection())
 
         def work() -> None:
-            handler.merge(data=source, path=str(table), strategy="upsert", key_columns=["id"])
+            handler.merge(data=source, path=str(table), strategy="upsert", key_columns=list(run.shape.keys))
 
         return work
 
@@ -233,7 +226,8 @@ def naive_spark(run: Run) -> Timed:
     def work() -> None:
         old = spark.read.parquet(str(table))
         new = spark.read.parquet(str(run.source_path))
-        kept = old.join(new.select("id"), on="id", how="left_anti")
+        keys = list(run.shape.keys)
+        kept = old.join(new.select(*keys), on=keys, how="left_anti")
         kept.unionByName(new).write.parquet(str(run.out / "all"))
         spark.read.parquet(str(run.out / "all")).count()
 
@@ -247,19 +241,34 @@ CONTENDERS: dict[str, Callable[[Run], Timed]] = {
     "lakebed arrow": ours("arrow"),
     "lakebed spark": ours("spark"),
     "naive spark": naive_spark,
-    "duckdb full rewrite": duckdb_full_rewrite,
+    "duckdb rewrite": duckdb_rewrite,
     "delta-rs": delta,
     "fsspeckit pyarrow": fsspeckit("pyarrow"),
     "fsspeckit duckdb": fsspeckit("duckdb"),
     "pyiceberg upsert": pyiceberg_upsert,
 }
 PEERS = frozenset({"delta-rs", "fsspeckit pyarrow", "fsspeckit duckdb", "pyiceberg upsert"})
+# What only updates and inserts, a row at most once.
+UPSERTS_ONLY = frozenset({"fsspeckit pyarrow", "fsspeckit duckdb", "pyiceberg upsert"})
+NO_PEERS = frozenset({"deduplicate", "delete_insert"})
 PEERS_PYTHON = Path(__file__).parent.parent / ".venv-bench" / "bin" / "python"
 
 
-def one_run(folder: Path, case: str, name: str) -> None:
+def takes_part(contender: str, shape_name: str) -> bool:
+    """Whether a contender can do this shape at all, and would end today."""
+    strategy = SHAPES[shape_name].strategy
+    if contender.startswith("floor"):
+        return shape_name in FLOORED
+    if contender.startswith("fsspeckit"):
+        return shape_name in ("A", "B")
+    if contender in PEERS and (strategy in NO_PEERS or (contender in UPSERTS_ONLY and strategy != "upsert")):
+        return False
+    return contender != "naive spark" or strategy == "upsert"
+
+
+def one_run(folder: Path, shape: Shape, name: str) -> None:
     """The child process: prepares, then times the work alone."""
-    work = CONTENDERS[name](Run(folder, case))
+    work = CONTENDERS[name](Run(folder, shape))
     started, cpu = time.perf_counter(), time.process_time()
     work()
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu
@@ -267,9 +276,9 @@ def one_run(folder: Path, case: str, name: str) -> None:
     print(json.dumps({"seconds": seconds, "cpu": cpu_seconds, "peak_mb": peak}))
 
 
-def measure(folder: Path, case: str, name: str) -> dict[str, float] | str:
+def measure(folder: Path, shape_name: str, name: str) -> dict[str, float] | str:
     python = str(PEERS_PYTHON) if name in PEERS and PEERS_PYTHON.exists() else sys.executable
-    command = [python, __file__, "--child", name, "--case", case, "--folder", str(folder)]
+    command = [python, __file__, "--child", name, "--shapes", shape_name, "--folder", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["failed"])[-1]
@@ -295,49 +304,68 @@ def plan_time(files: int = 10_000) -> float:
         return time.perf_counter() - started
 
 
+def measure_shape(name: str, shape: Shape, contenders: Sequence[str], repeat: int) -> None:
+    """Runs every contender on this shape and prints its table."""
+    found: dict[str, list[dict[str, float]]] = {}
+    missing: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="lakebed-bench-") as place:
+        folder = Path(place)
+        shape.make(folder)
+        for _ in range(repeat):
+            for contender in contenders:
+                if contender in missing or any(run["seconds"] > ONCE_IS_ENOUGH for run in found.get(contender, ())):
+                    continue
+                result = measure(folder, name, contender)
+                print(name, "|", contender, result, file=sys.stderr, flush=True)
+                if isinstance(result, str):
+                    missing[contender] = result
+                else:
+                    found.setdefault(contender, []).append(result)
+    reference = "floor" if name in FLOORED else "duckdb rewrite"
+    best = {contender: min(run["seconds"] for run in runs) for contender, runs in found.items()}
+    cpu = {contender: min(run["cpu"] for run in runs) for contender, runs in found.items()}
+    print(f"\n{name}: {shape.what}; {shape.rows:,} rows, best of {repeat}")
+    print(f"| {name} | s | x {reference} | cpu s | x {reference} | peak MB |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for contender in contenders:
+        if contender in missing:
+            print(f"| {contender} | not run: {missing[contender][:100]} | | | | |")
+            continue
+        seconds, cpu_seconds = best[contender], cpu[contender]
+        times, cpu_times = seconds / best[reference], cpu_seconds / cpu[reference]
+        peak = max(run["peak_mb"] for run in found[contender])
+        print(f"| {contender} | {seconds:.3f} | {times:.2f} | {cpu_seconds:.2f} | {cpu_times:.2f} | {peak:.0f} |")
+    sys.stdout.flush()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--shapes", default="A,B", help=f"all, or of: {', '.join(SHAPES)}")
+    parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", default="")
     parser.add_argument("--skip", default="")
     parser.add_argument("--child")
-    parser.add_argument("--case", default="A")
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
+    chosen = list(SHAPES) if given.shapes == "all" else [name.strip() for name in given.shapes.split(",")]
+    if unknown := [name for name in chosen if name not in SHAPES]:
+        parser.error(f"no shape {unknown[0]!r}; there are {', '.join(SHAPES)}")
     if given.child:
-        one_run(given.folder, given.case, given.child)
+        one_run(given.folder, SHAPES[chosen[0]], given.child)
         return
-    names = [name for name in CONTENDERS if not given.only or name.startswith("floor") or name in given.only.split(",")]
-    names = [name for name in names if name not in given.skip.split(",")]
-    with tempfile.TemporaryDirectory(prefix="lakebed-bench-") as place:
-        folder = Path(place)
-        make_data(folder, given.rows)
-        found: dict[tuple[str, str], list[dict[str, float]]] = {}
-        missing: dict[str, str] = {}
-        for _ in range(given.repeat):
-            for case in CASES:
-                for name in names:
-                    if name in missing or any(run["seconds"] > ONCE_IS_ENOUGH for run in found.get((name, case), ())):
-                        continue
-                    result = measure(folder, case, name)
-                    print(case, name, result, file=sys.stderr, flush=True)
-                    if isinstance(result, str):
-                        missing[name] = result
-                    else:
-                        found.setdefault((name, case), []).append(result)
-    print(f"{given.rows:,} rows, best of {given.repeat}")
-    print("| | A s (x floor) | B s (x floor) | A cpu s | B cpu s | peak MB |")
-    print("|---|---|---|---|---|---|")
-    best = {key: min(run["seconds"] for run in runs) for key, runs in found.items()}
-    cpu = {key: min(run["cpu"] for run in runs) for key, runs in found.items()}
-    for name in names:
-        if name in missing:
-            print(f"| {name} | not run: {missing[name][:100]} | | | | |")
-            continue
-        cells = [f"{best[name, case]:.3f} ({best[name, case] / best['floor', case]:.2f})" for case in CASES]
-        peak = max(run["peak_mb"] for case in CASES for run in found[name, case])
-        print(f"| {name} | {cells[0]} | {cells[1]} | {cpu[name, 'A']:.2f} | {cpu[name, 'B']:.2f} | {peak:.0f} |")
+    for name in chosen:
+        shape = SHAPES[name]
+        shape = replace(shape, rows=shape.rows * given.rows // ROWS)
+        reference = "floor" if name in FLOORED else "duckdb rewrite"
+        contenders = [
+            one
+            for one in CONTENDERS
+            if takes_part(one, name)
+            and (not given.only or one == reference or one in given.only.split(","))
+            and one not in given.skip.split(",")
+        ]
+        measure_shape(name, shape, contenders, given.repeat)
     if not given.only:
         print(f"plan for 10,000 files: {plan_time():.2f} s")
 

@@ -1,12 +1,14 @@
 """Trying again: how often, how long, and what the log says."""
 
+import heapq
 import logging
+import random
 from dataclasses import dataclass, field
 
 import pytest
 
 from lakebed.errors import ConcurrentModification
-from lakebed.retry import CONFLICTS, Backoff, Clock, retry, waiting
+from lakebed.retry import CONFLICTS, Backoff, Clock, count_retries, retry, waiting
 
 
 @dataclass
@@ -92,3 +94,50 @@ def test_the_number_of_retries_is_logged(caplog: pytest.LogCaptureFixture) -> No
         "the merge into x: done after 2 retries",
         f"the load: given up after {(CONFLICTS.attempts or 0) - 1} retries",
     ]
+
+
+def test_retries_are_counted_whichever_step_tries_again() -> None:
+    outer, inner = Simulation(), Simulation()
+
+    def attempt() -> str:
+        retry(lambda: inner.failing(2), what="the commit", clock=inner.clock)
+        return outer.failing(1)
+
+    with count_retries() as count:
+        retry(attempt, what="the merge", clock=outer.clock)
+    assert count.retries == 3
+    with count_retries() as count:
+        retry(lambda: Simulation().failing(0), what="an easy one")
+        assert retry(lambda: Simulation().failing(0), what="a lock", backoff=waiting(1)) == "done"
+    assert count.retries == 0
+
+
+def test_waiting_for_a_lock_is_no_retry() -> None:
+    world = Simulation()
+    with count_retries() as count:
+        retry(lambda: world.failing(5), what="the lock", backoff=waiting(60), clock=world.clock)
+    assert count.retries == 0
+
+
+@pytest.mark.parametrize("seconds", [0.1, 1, 10, 100], ids=lambda seconds: f"{seconds} s")
+def test_of_eight_rivals_every_one_gets_through_however_slow_they_are(seconds: float) -> None:
+    """Writers that each want twelve commits, of which one during another's attempt makes that attempt fail."""
+    for seed in range(20):
+        dice = random.Random(seed)
+        version, failures, done = 0, [0] * 8, [0] * 8
+        begins = [(dice.uniform(0, seconds), writer, -1) for writer in range(8)]
+        while begins:
+            at, writer, seen = heapq.heappop(begins)
+            if seen < 0:
+                heapq.heappush(begins, (at + seconds * dice.uniform(0.7, 1.5), writer, version))
+                continue
+            if seen == version:
+                version, pause = version + 1, 0.0
+                done[writer] += 1
+                failures[writer] = 0
+            else:
+                failures[writer] += 1
+                pause = dice.uniform(0, CONFLICTS.ceiling(failures[writer], seconds))
+            assert failures[writer] < (CONFLICTS.attempts or 0) / 1.5, "there is room for worse luck"
+            if done[writer] < 12:
+                heapq.heappush(begins, (at + pause, writer, -1))

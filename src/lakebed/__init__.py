@@ -14,13 +14,18 @@ __version__ = "0.2.0"
 PUBLIC: dict[str, str] = {
     # a function for every command
     "analyze": "lakebed.lineage",
+    "compact": "lakebed.table.compact",
+    "analyze_project": "lakebed.lineage.project",
+    "compare_lineage": "lakebed.changes.compare",
     "discover": "lakebed.pipeline.discover",
     "doctor": "lakebed.health",
     "evolve": "lakebed.table.evolve",
     "history": "lakebed.table.history",
+    "impact": "lakebed.changes.impact",
     "load": "lakebed.pipeline.load",
     "merge": "lakebed.table.merge",
     "plan": "lakebed.pipeline.plan",
+    "publish": "lakebed.table.publish",
     "read": "lakebed.table.read",
     "reconcile": "lakebed.pipeline.reconcile",
     "rollback": "lakebed.table.history",
@@ -30,9 +35,14 @@ PUBLIC: dict[str, str] = {
     "stage": "lakebed.pipeline.stage",
     "status": "lakebed.pipeline.status",
     "sweep": "lakebed.table.sweep",
+    "write": "lakebed.table.write",
     # what they return
     "AnalyzeResult": "lakebed.lineage",
+    "Breakage": "lakebed.changes.result",
     "Check": "lakebed.health",
+    "CompactResult": "lakebed.table.compact",
+    "ColumnChange": "lakebed.changes.result",
+    "ComparedEdge": "lakebed.changes.compare",
     "DeliveryReport": "lakebed.pipeline.reports",
     "DeliveryTruth": "lakebed.samples",
     "Difference": "lakebed.pipeline.reports",
@@ -41,9 +51,13 @@ PUBLIC: dict[str, str] = {
     "Expired": "lakebed.targets.snapshots",
     "Health": "lakebed.health",
     "History": "lakebed.table.history",
+    "ImpactResult": "lakebed.changes.result",
+    "LineageDifference": "lakebed.changes.compare",
     "MergeResult": "lakebed.merge_core.result",
     "PlanReport": "lakebed.pipeline.plan",
     "PlannedDelivery": "lakebed.pipeline.plan",
+    "ReachedColumn": "lakebed.changes.result",
+    "Publication": "lakebed.targets.snapshots",
     "ReconcileReport": "lakebed.pipeline.reconcile",
     "ReconciledLoad": "lakebed.pipeline.reconcile",
     "Reconciliation": "lakebed.pipeline.reports",
@@ -56,10 +70,12 @@ PUBLIC: dict[str, str] = {
     "StatusReport": "lakebed.pipeline.status",
     "Swept": "lakebed.table.sweep",
     "TableReport": "lakebed.pipeline.reports",
+    "WriteResult": "lakebed.table.write_spec",
     # what they take
     "Column": "lakebed.schema.types",
     "Delivery": "lakebed.model",
     "EngineName": "lakebed.engines.protocols.engine",
+    "LineageSchema": "lakebed.lineage.analyze",
     "MergeInput": "lakebed.engines.protocols.merge",
     "MergeStrategy": "lakebed.merge_core.spec",
     "Missing": "lakebed.merge_core.spec",
@@ -71,8 +87,10 @@ PUBLIC: dict[str, str] = {
     "Schema": "lakebed.schema.types",
     "SchemaLike": "lakebed.table.evolve",
     "Script": "lakebed.lineage",
+    "ScriptTarget": "lakebed.lineage",
     "TableLike": "lakebed.table.read",
     "Target": "lakebed.targets.base",
+    "WriteMode": "lakebed.model",
     # what they raise
     "DatasetMergeError": "lakebed.errors",
     "LakebedError": "lakebed.errors",
@@ -81,6 +99,14 @@ PUBLIC: dict[str, str] = {
 __all__ = ["__version__", *sorted(PUBLIC)]
 
 if TYPE_CHECKING:
+    from lakebed.changes.compare import ComparedEdge as ComparedEdge
+    from lakebed.changes.compare import LineageDifference as LineageDifference
+    from lakebed.changes.compare import compare_lineage as compare_lineage
+    from lakebed.changes.impact import impact as impact
+    from lakebed.changes.result import Breakage as Breakage
+    from lakebed.changes.result import ColumnChange as ColumnChange
+    from lakebed.changes.result import ImpactResult as ImpactResult
+    from lakebed.changes.result import ReachedColumn as ReachedColumn
     from lakebed.engines.protocols.engine import EngineName as EngineName
     from lakebed.engines.protocols.merge import MergeInput as MergeInput
     from lakebed.errors import DatasetMergeError as DatasetMergeError
@@ -90,11 +116,15 @@ if TYPE_CHECKING:
     from lakebed.health import doctor as doctor
     from lakebed.lineage import AnalyzeResult as AnalyzeResult
     from lakebed.lineage import Script as Script
+    from lakebed.lineage import ScriptTarget as ScriptTarget
     from lakebed.lineage import analyze as analyze
+    from lakebed.lineage.analyze import LineageSchema as LineageSchema
+    from lakebed.lineage.project import analyze_project as analyze_project
     from lakebed.merge_core.result import MergeResult as MergeResult
     from lakebed.merge_core.spec import MergeStrategy as MergeStrategy
     from lakebed.merge_core.spec import Missing as Missing
     from lakebed.model import Delivery as Delivery
+    from lakebed.model import WriteMode as WriteMode
     from lakebed.pipeline.discover import discover as discover
     from lakebed.pipeline.load import load as load
     from lakebed.pipeline.plan import PlannedDelivery as PlannedDelivery
@@ -128,18 +158,24 @@ if TYPE_CHECKING:
     from lakebed.schema.types import Schema as Schema
     from lakebed.source.discover import DiscoverReport as DiscoverReport
     from lakebed.state.records import SchemaChangeRecord as SchemaChangeRecord
+    from lakebed.table.compact import CompactResult as CompactResult
+    from lakebed.table.compact import compact as compact
     from lakebed.table.evolve import SchemaLike as SchemaLike
     from lakebed.table.evolve import evolve as evolve
     from lakebed.table.history import History as History
     from lakebed.table.history import history as history
     from lakebed.table.history import rollback as rollback
     from lakebed.table.merge import merge as merge
+    from lakebed.table.publish import publish as publish
     from lakebed.table.read import TableLike as TableLike
     from lakebed.table.read import read as read
     from lakebed.table.sweep import Swept as Swept
     from lakebed.table.sweep import sweep as sweep
+    from lakebed.table.write import write as write
+    from lakebed.table.write_spec import WriteResult as WriteResult
     from lakebed.targets.base import Target as Target
     from lakebed.targets.snapshots import Expired as Expired
+    from lakebed.targets.snapshots import Publication as Publication
     from lakebed.targets.snapshots import SnapshotRecord as SnapshotRecord
 else:
     # Hidden from type checkers, for which a module with `__getattr__` has every name, misspelt ones too.

@@ -37,7 +37,7 @@ standard library is imported here, because workers import this module too.
 
 import errno
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 MERGE_ERROR_KINDS = (
     "INVALID_STRATEGY",
@@ -178,7 +178,25 @@ def system_refusal(error: OSError, place: str) -> StorageError:
         errno.ENOSPC: "Make room on the disk, and run again: what was begun is cleared up then.",
         errno.EDQUOT: "Make room in the quota, and run again: what was begun is cleared up then.",
     }
-    return StorageError(f"{where}: {said}", uri=place, remedy=remedies.get(error.errno or 0))
+    return StorageError(f"{where}: {said}", uri=place, remedy=remedies.get(error.errno or 0) or access_remedy(said))
+
+
+# How the clients of object stores say it: obstore, pyarrow, botocore, curl.
+_NO_ANSWER = re.compile(
+    r"error sending request|NETWORK_CONNECTION|connection refused|could ?n[o']t (?:connect|resolve)"
+    r"|timed out|dns error",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(r"ACCESS_DENIED|AccessDenied|SignatureDoesNotMatch|InvalidAccessKeyId|\b40[13]\b", re.IGNORECASE)
+
+
+def access_remedy(said: str) -> str | None:
+    """What to do where a store did not answer, or refused; None where its message is neither."""
+    if _NO_ANSWER.search(said):
+        return "Nobody answered there: check the address, endpoint_url and region of [storage], and the network."
+    if _DENIED.search(said):
+        return "Check the credentials: keys, profile or role, and whether the bucket asks the requester to pay."
+    return "Give this user the right to it, or choose another place." if "ermission denied" in said else None
 
 
 class SourceError(LakebedError):
@@ -233,9 +251,14 @@ class ShrinkRefused(SourceError):
 
 
 class UnplannedColumns(SourceError):
-    """A file has columns that the plan does not know; the planner adds `names` to the plan and tries again."""
+    """A file has columns that the plan does not know, or fields of them; the planner adds `names` and tries again.
 
-    def __init__(self, *, file: str, names: Sequence[str]) -> None:
+    `types` has those that Parquet files give them: one for each file that was met with another.
+    """
+
+    def __init__(
+        self, *, file: str, names: Sequence[str], types: Mapping[str, tuple[object, ...]] | None = None
+    ) -> None:
         shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         super().__init__(
             f"{file}: {len(names)} of its columns are not in the plan: {shown}",
@@ -243,6 +266,11 @@ class UnplannedColumns(SourceError):
         )
         self.file = file
         self.names = tuple(names)
+        self._types = dict(types or {})
+
+    @property
+    def types(self) -> Mapping[str, tuple[object, ...]]:
+        return self._types
 
 
 class BadValue(SourceError):
@@ -312,6 +340,15 @@ class AmbiguousColumnCase(SchemaError):
         self.names = tuple(names)
 
 
+_NUMBERS = ("decimal", "int", "uint", "long", "float", "double")
+_CAST_OR_KEEP_BOTH = "Cast it in the source, or choose the policy on_conflict='variant' to keep both."
+# Between types of numbers a cast rounds or cuts values, and says nothing.
+_KEEP_BOTH = (
+    "Choose the policy on_conflict='variant', which keeps both in columns of their own, or write to a new table, which "
+    "takes the wider type from the start. A cast would round."
+)
+
+
 class SchemaIncompatible(SchemaError):
     """A column whose incoming type neither equals nor widens what is there."""
 
@@ -319,9 +356,10 @@ class SchemaIncompatible(SchemaError):
         self, *, column: str, current: str, incoming: str, reason: str = "", remedy: str | None = None
     ) -> None:
         because = f" ({reason})" if reason else ""
+        numbers = current.startswith(_NUMBERS) and incoming.startswith(_NUMBERS)
         super().__init__(
             f"column {column} is {current} in the table and {incoming} in the new data{because}",
-            remedy=remedy or "Cast it in the source, or choose the policy on_conflict='variant' to keep both.",
+            remedy=remedy or (_KEEP_BOTH if numbers else _CAST_OR_KEEP_BOTH),
         )
         self.column = column
         self.current = current

@@ -86,6 +86,7 @@ def _examine(settings: Settings, *, quick: bool, places: Sequence[str]) -> Itera
     spark = engine_facts("spark").extra
     yield _checked("Java", _java, needed=spark is None or not spark.missing)
     yield _checked("Spark", _spark_installed if quick else (lambda: _spark(settings)), needed=True)
+    yield _checked("spark-submit", _submitted, needed=False)
     yield _checked("work directory", lambda: _workdir(settings), needed=True)
     yield _checked("ledger", lambda: _ledger(settings), needed=True)
     yield _checked("DuckDB", _duckdb, needed=True)
@@ -126,6 +127,13 @@ def _spark_installed() -> str:
     from lakebed.engines.spark.probe import driver_version
 
     return f"pyspark {driver_version()}, not started"
+
+
+def _submitted() -> str:
+    require_engine("spark", "a load with `lakebed run`")
+    from lakebed.engines.spark.submitted import PROGRAM
+
+    return f"runs {PROGRAM}"
 
 
 def _spark(settings: Settings) -> str:

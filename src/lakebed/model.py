@@ -24,6 +24,11 @@ Compression: TypeAlias = Literal["none", "gzip", "zip"]
 SourceKind: TypeAlias = Literal["cur", "cur2", "focus", "plain"]
 DeliveryState: TypeAlias = Literal["discovered", "staging", "staged", "loading", "loaded", "failed", "superseded"]
 
+WriteMode: TypeAlias = Literal["append", "replace_slice", "overwrite"]
+"""What becomes of the rows that a table has: all stay, those of a slice go, or all go."""
+# The fields that a source lacks inside a struct that it has: None is the whole field, else what a struct in it lacks.
+Lacking: TypeAlias = "Mapping[str, Lacking | None]"
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slice:
@@ -40,6 +45,23 @@ class Slice:
 
     def __str__(self) -> str:
         return f"{self.report} {self.period} of {self.payer}"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSlice:
+    """The rows whose columns have these values, each a Python value of its column's type; None is NULL.
+
+    Without a column it is every row.
+    """
+
+    values: Mapping[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name} = {'NULL' if value is None else value}" for name, value in self.values.items())
+        return shown or "all rows"
+
+
+AnySlice: TypeAlias = Slice | ColumnSlice
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +148,9 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file of a table as it stands."""
+    """A file of a table as it stands. `partition` has the columns whose values are partitions; where a table has others
+    (months, buckets), files of one partition agree in `partition_key` too.
+    """
 
     uri: str
     rows: int
@@ -134,6 +158,7 @@ class DataFile:
     partition: Mapping[str, str | None] = field(default_factory=dict)
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
     fingerprint: str = ""
+    partition_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +241,24 @@ class Merged:
 
     files: tuple[WrittenFile, ...]
     counts: MergeCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What rows hold, whatever their order: how many they are, NULLs by column, exact sums of numbers, text lengths."""
+
+    rows: int
+    nulls: Mapping[str, int] = field(default_factory=dict)
+    sums: Mapping[str, Decimal] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Files that became one: what was read from the old ones, and what was read back from the new one."""
+
+    files: tuple[WrittenFile, ...]
+    before: Contents
+    after: Contents
 
 
 @dataclass(frozen=True, slots=True)

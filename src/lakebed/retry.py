@@ -7,7 +7,9 @@ together therefore do not meet again, and of eight that change one table each fi
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -25,18 +27,22 @@ MOST_DOUBLINGS = 30
 class Backoff:
     """How often, or for how long, to try, and how the pauses grow.
 
-    The ceiling starts at what the failed attempt took, if that is more than `first_seconds`: rivals need as long.
+    The ceiling starts at what the failed attempt took, if that is more than `first_seconds`: rivals need as long. It
+    ends at `longest_seconds`, or at `longest_attempts` times what the attempt took, if that is more: where the machine
+    is slow and rivals are many, they would meet again and again after shorter pauses.
     """
 
     attempts: int | None = None
     within_seconds: float | None = None
     first_seconds: float = 0.05
     longest_seconds: float = 20.0
+    longest_attempts: float = 0.0
 
     def ceiling(self, failures: int, took_seconds: float) -> float:
         """The longest pause after this many failures, the last of which took so long."""
         first = max(self.first_seconds, took_seconds)
-        return min(self.longest_seconds, first * 2.0 ** min(failures - 1, MOST_DOUBLINGS))
+        longest = max(self.longest_seconds, self.longest_attempts * took_seconds)
+        return min(longest, first * 2.0 ** min(failures - 1, MOST_DOUBLINGS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,28 @@ class Clock:
 
 CLOCK = Clock()
 # Another writer's commit: read the table again, plan again, commit again.
-CONFLICTS = Backoff(attempts=20)
+CONFLICTS = Backoff(attempts=40, longest_attempts=16)
+
+
+@dataclass
+class RetryCount:
+    """How often something was tried again because another writer had committed first."""
+
+    retries: int = 0
+
+
+_counted: ContextVar[RetryCount | None] = ContextVar("retries", default=None)
+
+
+@contextmanager
+def count_retries() -> Iterator[RetryCount]:
+    """Counts what is tried again inside the block, whichever step does it; waiting for a lock does not count."""
+    count = RetryCount()
+    before = _counted.set(count)
+    try:
+        yield count
+    finally:
+        _counted.reset(before)
 
 
 def waiting(seconds: float) -> Backoff:
@@ -87,6 +114,8 @@ def retry(
             pause = clock.draw(0, backoff.ceiling(failures, now - began))
             pause = pause if left is None else min(pause, left)
             log.debug("%s: attempt %d failed, the next comes in %.3f s: %s", what, failures, pause, error)
+            if left is None and (count := _counted.get()) is not None:
+                count.retries += 1
             clock.sleep(pause)
             continue
         if failures:

@@ -29,6 +29,7 @@ from lakebed.errors import (
     LakebedError,
     NotFound,
     StorageError,
+    access_remedy,
     first_line,
     system_refusal,
 )
@@ -376,7 +377,7 @@ def _translated(uri: str) -> Iterator[None]:
     except PreconditionError:
         raise Changed(f"{uri} is not what it was", uri=uri) from None
     except PermissionDeniedError as error:
-        remedy = "Check the credentials: keys, profile or role, and whether the bucket asks the requester to pay."
+        remedy = access_remedy("AccessDenied")
         raise StorageError(f"access to {uri} was denied: {first_line(error)}", uri=uri, remedy=remedy) from error
     except OSError as error:
         raise system_refusal(error, uri) from error
@@ -386,7 +387,7 @@ def _translated(uri: str) -> Iterator[None]:
         if "Not a directory" in said:
             raise NotFound(f"there is nothing at {uri}", uri=uri) from None
         named = said if local_name(uri) in said else f"{uri}: {said}"
-        raise StorageError(named, uri=uri, remedy=_denied_remedy(said)) from error
+        raise StorageError(named, uri=uri, remedy=access_remedy(said)) from error
 
 
 def local_name(uri: str) -> str:
@@ -403,7 +404,3 @@ def system_errors(place: str) -> Iterator[None]:
         if isinstance(error, LakebedError):
             raise
         raise system_refusal(error, place) from error
-
-
-def _denied_remedy(said: str) -> str | None:
-    return "Give this user the right to it, or choose another place." if "ermission denied" in said else None

@@ -4,14 +4,19 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
-import duckdb
+import pyarrow as pa
 import pytest
 from tests.support import SUPPORT
 
+import lakebed
+from lakebed.errors import NotFound
 from lakebed.samples import SampleSpec, make_sample
 from lakebed.state.ledger import Ledger
+from lakebed.targets.iceberg.catalog import CatalogSettings
+from lakebed.targets.iceberg.target import IcebergTarget
 
 pytestmark = pytest.mark.processes
 
@@ -25,9 +30,19 @@ def bills(tmp_path: Path) -> Path:
     return tmp_path / "bills"
 
 
-def run(bills: Path, *words: str, signal: str = "SIGTERM", step: str = "never", engine: str = "arrow") -> "Ended":
+TARGETS = {"duckdb": "duckdb:costs", "parquet": "parquet:costs", "iceberg": "iceberg:billing"}
+
+
+def run(
+    bills: Path,
+    *words: str,
+    signal: str = "SIGTERM",
+    step: str = "never",
+    engine: str = "arrow",
+    kind: str = "duckdb",
+) -> "Ended":
     """A run in a process of its own, which gets the signal at this step."""
-    command = [sys.executable, PROGRAM, signal, step, engine, "run", str(bills), "--target", "duckdb:costs", *words]
+    command = [sys.executable, PROGRAM, signal, step, engine, "run", str(bills), "--target", TARGETS[kind], *words]
     environment = {**os.environ, "PYTHONPATH": str(SUPPORT.parent.parent)}
     return subprocess.run(
         command, cwd=bills.parent, env=environment, capture_output=True, text=True, check=False, timeout=None
@@ -37,13 +52,14 @@ def run(bills: Path, *words: str, signal: str = "SIGTERM", step: str = "never", 
 Ended = subprocess.CompletedProcess[str]
 
 
-def months(folder: Path) -> dict[str, int]:
-    if not (folder / "costs").exists():
+def months(folder: Path, kind: str = "duckdb") -> dict[str, int]:
+    addresses = {"duckdb": f"duckdb:{folder / 'costs'}#sample_report", "parquet": f"parquet:{folder / 'costs'}"}
+    try:
+        found = lakebed.read(addresses.get(kind, "iceberg:billing.sample_report"), workdir=folder / ".lakebed")
+    except NotFound:
         return {}
-    with duckdb.connect(folder / "costs", read_only=True) as connection:
-        if not connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'sample_report'").fetchone():
-            return {}
-        return dict(connection.execute("SELECT lakebed_period, count(*) FROM sample_report GROUP BY 1").fetchall())
+    table = found if isinstance(found, pa.Table) else found.to_table()
+    return dict(Counter(table["lakebed_period"].to_pylist()))
 
 
 def require_nothing_left(folder: Path) -> None:
@@ -54,6 +70,10 @@ def require_nothing_left(folder: Path) -> None:
         assert {one.state for one in ledger.deliveries()} <= {"discovered", "staged", "loaded", "failed"}
         assert {one.state for one in ledger.loads()} <= {"loaded", "failed"}
     assert not list(folder.glob(".costs*/**/*.parquet"))
+    in_warehouse = {str(path) for path in folder.glob(".lakebed/warehouse/**/data/**/*.parquet")}
+    if in_warehouse:
+        target = IcebergTarget("billing", "sample_report", CatalogSettings.for_workdir(folder / ".lakebed"))
+        assert in_warehouse <= {uri.removeprefix("file://") for uri in target.named_files()}
 
 
 @pytest.mark.parametrize("step", ["discovered", "staging", "copied", "loading", "converted", "committing"])
@@ -73,17 +93,44 @@ def test_a_signal_before_the_commit_leaves_the_table_as_it_was(bills: Path, sign
     assert months(bills.parent) == {"2026-09": 24, "2026-10": 24}
 
 
-@pytest.mark.parametrize("step", ["commit staged", "commit recorded", "finished"])
-def test_a_signal_during_a_commit_waits_for_the_end_of_it(bills: Path, step: str) -> None:
-    ended = run(bills, "--json", step=step)
+@pytest.mark.parametrize("kind", ["parquet", "iceberg"])
+@pytest.mark.parametrize(("signal", "code", "step"), [("SIGINT", 130, "converted"), ("SIGTERM", 143, "committing")])
+def test_so_it_is_in_every_target(bills: Path, signal: str, code: int, step: str, kind: str) -> None:
+    ended = run(bills, signal=signal, step=step, kind=kind)
+    assert ended.returncode == code, ended.stderr
+    [line] = ended.stderr.splitlines()
+    assert line.startswith(f"interrupted by {signal}: 0 of 2 deliveries are loaded, the rest is as it was.")
+    assert months(bills.parent, kind) == {}
+    require_nothing_left(bills.parent)
+    assert run(bills, kind=kind).returncode == 0
+    assert months(bills.parent, kind) == {"2026-09": 24, "2026-10": 24}
+    require_nothing_left(bills.parent)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        ("duckdb", "commit staged"),
+        ("duckdb", "commit recorded"),
+        ("duckdb", "finished"),
+        ("parquet", "commit verified"),
+        ("parquet", "commit recorded"),
+        ("parquet", "commit replaced"),
+        ("iceberg", "commit described"),
+        ("iceberg", "commit snapshot written"),
+        ("iceberg", "commit created"),
+    ],
+)
+def test_a_signal_during_a_commit_waits_for_the_end_of_it(bills: Path, kind: str, step: str) -> None:
+    ended = run(bills, "--json", step=step, kind=kind)
     assert ended.returncode == 143, ended.stderr
     said = json.loads(ended.stdout)["error"]
     assert (said["type"], said["signal"]) == ("Interrupted", "SIGTERM")
     assert "1 of 2 deliveries is loaded (sample-report 2026-10)" in said["message"]
     assert said["message"] in ended.stderr
-    assert months(bills.parent) == {"2026-10": 24}
+    assert months(bills.parent, kind) == {"2026-10": 24}
     require_nothing_left(bills.parent)
-    again = run(bills, "--json")
+    again = run(bills, "--json", kind=kind)
     assert [one["skipped"] for one in json.loads(again.stdout)["deliveries"]] == [True, False]
 
 

@@ -12,19 +12,16 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from tests.faults.commands import COMMANDS, Command
+from tests.faults.commands import COMMANDS, Command, files_of
 from tests.faults.faults import FAULTS
 from tests.faults.places import ON_SERVER, Place, Rows, open_place
 from tests.faults.points import Points, room_of, step_of
+from tests.support.arrow_runs import use_arrow
 from tests.support.s3_server import StoppableServer
 
-from lakebed.engines.arrow.load import ArrowEngine
-from lakebed.engines.protocols.load import Engine
-from lakebed.engines.spark.session import Session
 from lakebed.errors import LakebedError
-from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.progress import Observer
 from lakebed.targets.parquet import lock
 
@@ -44,19 +41,6 @@ class Cell:
     @property
     def what(self) -> Command:
         return COMMANDS[self.command]
-
-
-def without_java() -> None:
-    """The load of the Arrow engine, which runs the same kernels, in place of Spark's."""
-
-    def engine(self: RunContext) -> Engine:
-        return ArrowEngine(self.storage.settings)
-
-    def session(self: RunContext) -> Session:
-        return Session(cast("Any", None), "this process", local=True, owned=False)
-
-    RunContext.engine = property(engine)  # type: ignore[method-assign,assignment]
-    RunContext.session = property(session)  # type: ignore[method-assign,assignment]
 
 
 def in_child(act: Callable[[], object]) -> tuple[int, Any]:
@@ -107,9 +91,16 @@ class Matrix:
             require(self.place.stoppable.await_ready, "the storage")
         self.place.enter()
 
-    def look(self) -> dict[str, object]:
+    def see(self) -> dict[str, Rows]:
+        """What everybody reads; where no row changes, with the files that Lakebed knows, which tell old from new."""
         seen = self.place.look(self.cell.what.columns)
-        return {"seen": seen, "memory": self.cell.what.remember(self.place)}
+        if not self.cell.what.rows_stay:
+            return seen
+        files = ((f"{files_of(self.place)} files",),)
+        return {reader: (*rows, *files) for reader, rows in seen.items()}
+
+    def look(self) -> dict[str, object]:
+        return {"seen": self.see(), "memory": self.cell.what.remember(self.place)}
 
     def prepare(self) -> None:
         self.cell.what.prepare(self.place, self.source)
@@ -128,7 +119,7 @@ class Matrix:
         """What everybody sees now; then the command runs again, and everybody looks again."""
         if self.place.stoppable is not None:
             self.place.stoppable.await_ready()
-        seen = self.place.look(self.cell.what.columns)
+        seen = self.see()
         with self.fault.after(self.place):
             self.cell.what.act(self.place, self.source, Observer())
         return {"seen": seen, "again": self.look()}
@@ -145,7 +136,7 @@ class Matrix:
 
     def run(self) -> None:
         require(self.prepare, "the old state")
-        old = one_view(require(lambda: self.place.look(self.cell.what.columns), "reading the old state"))
+        old = one_view(require(self.see, "reading the old state"))
         self.place.save()
         rehearsed = require(self.rehearse, "the rehearsal")
         new = require(self.look, "reading the new state")
@@ -199,7 +190,7 @@ def main() -> None:
     # The lease of a writer that is dead is waited for; thirty seconds at each of these deaths would take an hour.
     lock.LEASE_SECONDS = 1.0
     if not cell.what.spark:
-        without_java()
+        use_arrow()
     matrix = Matrix(cell)
     try:
         matrix.run()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from tests.faults.places import PLACES, Place
 
 import lakebed
@@ -21,6 +22,7 @@ OLD = pa.table({"id": list(range(60)), "v": ["old"] * 60, "part": [str(number % 
 IDS = [*range(0, 60, 5), *range(60, 70)]
 CHANGES = pa.table({"id": IDS, "v": ["new"] * 22, "part": [str(number % 3) for number in IDS], "tag": ["x"] * 22})
 Memory = dict[str, object]
+LOCAL = ("Parquet", "DuckDB", "Iceberg on SQLite")
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Command:
     targets: tuple[str, ...] = tuple(PLACES)
     rooms: tuple[str, ...] = ()  # where it is interrupted, if not everywhere
     spark: bool = False
+    rows_stay: bool = False  # old and new differ in their files alone
 
 
 def deliver(folder: Path) -> None:
@@ -68,6 +71,7 @@ def loads_of(place: Place) -> Memory:
             "states": sorted({one.state for one in ledger.deliveries()}),
             "loads": sorted(f"{one.slice.period} {one.delivery} {one.state} {one.rows}" for one in ledger.loads()),
             "columns": sorted(one.original for one in ledger.identities(workspace.target(place.address).address)),
+            "history": _changes(place),
             "orphans": [orphan.folder for orphan in ledger.orphans()],
             "leftovers": place.leftovers(),
         }
@@ -84,11 +88,48 @@ def merge_with(engine: str) -> Callable[[Place, Path, Observer], object]:
     return merge
 
 
+def write(place: Place, source: Path, observer: Observer) -> None:
+    """Its number is what keeps the next run from adding the rows again."""
+    lakebed.write(CHANGES, place.address, txn=("faults", 1), workdir=place.workdir)
+
+
+def write_slice(place: Place, source: Path, observer: Observer) -> None:
+    rows = CHANGES.filter(pc.equal(CHANGES["part"], "1"))
+    lakebed.write(rows, place.address, mode="replace_slice", slice={"part": "1"}, workdir=place.workdir)
+
+
+def merge_piece_by_piece(place: Place, source: Path) -> None:
+    """Several small files in each partition."""
+    for first in range(0, OLD.num_rows, 15):
+        rows = OLD.slice(first, 15)
+        lakebed.merge(
+            rows, place.address, keys="id", engine="arrow", partition_by=place.partition_by, workdir=place.workdir
+        )
+
+
+def compact(place: Place, source: Path, observer: Observer) -> None:
+    lakebed.compact(place.address, sort_by="id", workdir=place.workdir)
+
+
+def files_of(place: Place) -> int:
+    """How many files the table has, as Lakebed reads it."""
+    return len(Workspace.open({"workdir": str(place.workdir)}).target(place.address, read_only=True).state().files)
+
+
 def columns_of(place: Place) -> Memory:
-    """The columns of the table, of which none is twice."""
-    opened = Workspace.open({"workdir": str(place.workdir)}).target(place.address)
-    history(place.address, workdir=place.workdir)
-    return {"columns": opened.state().schema.names, "rows": opened.state().rows}
+    """The columns of the table, of which none is twice, and who brought them."""
+    workspace = Workspace.open({"workdir": str(place.workdir)})
+    opened = workspace.target(place.address)
+    with workspace.ledger_for_reading() as ledger:
+        recorded = ledger.schema_history(opened.address)
+    assert history(place.address, workdir=place.workdir).changes == recorded
+    return {"columns": opened.state().schema.names, "rows": opened.state().rows, "history": _changes(place)}
+
+
+def _changes(place: Place) -> list[str]:
+    """Each change of the table's columns, once."""
+    changes = history(place.address, workdir=place.workdir).changes
+    return sorted(f"{one.change.kind} {one.change.column} {one.change.type_after} {one.delivery}" for one in changes)
 
 
 def load_before(place: Place, source: Path) -> None:
@@ -102,6 +143,17 @@ COMMANDS = {
         Command("load", BILL, load_before, load, loads_of),
         Command("merge", ("id", "v"), merge_old, merge_with("arrow"), columns_of),
         Command("merge on DuckDB", ("id", "v"), merge_old, merge_with("duckdb"), columns_of, ("Parquet",)),
+        Command("write", ("id", "v"), merge_old, write, columns_of),
+        Command("write a slice", ("id", "v"), merge_old, write_slice, columns_of, LOCAL),
+        Command(
+            "compact",
+            ("id", "v"),
+            merge_piece_by_piece,
+            compact,
+            columns_of,
+            ("Parquet", "Parquet on S3", "Iceberg on SQLite", "Iceberg on REST"),
+            rows_stay=True,
+        ),
         Command("load on Spark", BILL, load_before, load, loads_of, ("Parquet", "Iceberg on SQLite"), spark=True),
         Command("merge on Spark", ("id", "v"), merge_old, merge_with("spark"), columns_of, ("DuckDB",), spark=True),
     )

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-from tests.faults.child import without_java
 from tests.faults.places import Place, open_place
+from tests.support.arrow_runs import use_arrow
 
 import lakebed
 from lakebed.errors import LakebedError
@@ -98,7 +98,7 @@ def ended(children: list[int]) -> list[int]:
 
 def main() -> None:
     target, folder, source = sys.argv[1:]
-    without_java()
+    use_arrow()
     # However busy the machine: what this is about is what is lost, not who waits too long.
     database.BUSY_SECONDS = 3600
     (DuckDBTarget.__init__.__kwdefaults__ or {})["wait_seconds"] = 3600

@@ -18,6 +18,7 @@ from sqlalchemy import Engine, event
 
 import lakebed.engines.duckdb.write as duckdb_write
 import lakebed.kernels.merge as merge_kernel
+import lakebed.kernels.rows as rows_kernel
 from lakebed.checkpoints import watch_checkpoints
 from lakebed.pipeline.progress import Observer
 from lakebed.state.claims import Claim
@@ -30,7 +31,8 @@ OBSERVED = tuple(
 )
 # Steps of the commands themselves; what is not here is a step of a target's commit.
 CHECKPOINTS = {"reconciled": "pipeline"} | dict.fromkeys(
-    ("source checked", "keys matched", "files written", "merge committed", "history written"), "merge"
+    ("source checked", "keys matched", "files written", "merge committed", "write committed", "history written"),
+    "table",
 )
 LEDGER_WRITES = (
     "record_discovered",
@@ -91,6 +93,7 @@ class Points:
         watch_checkpoints(self)
         self._watch_ledger()
         _before_and_after(merge_kernel.Sink, "close", self, FILES[0], FILES[2])
+        _before_and_after(rows_kernel.PartitionedOutput, "close", self, FILES[0], FILES[2])
         _before_and_after(duckdb_write, "copy", self, FILES[1], FILES[2])
         _after_static(SqlCatalog, "_write_metadata", self, METADATA)
         return _Observing(self)

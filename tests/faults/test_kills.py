@@ -57,6 +57,9 @@ SAMPLE = [
     ("merge", "Parquet", ("file half written", "verified", "put 2", "replaced")),
     ("merge", "DuckDB", ("merged", "recorded", "committed")),
     ("merge", "Parquet on S3", ("recorded", "put")),
+    ("write", "Parquet", ("files written", "recorded", "write committed")),
+    ("write", "DuckDB", ("recorded", "committed")),
+    ("write", "Iceberg on SQLite", ("catalog's metadata written", "committed", "history written")),
 ]
 
 

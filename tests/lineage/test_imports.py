@@ -7,9 +7,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sqlalchemy import create_engine, text
 
 import lakebed
-from lakebed.errors import ConfigError, LineageError
+from lakebed.errors import ConfigError, LakebedError, LineageError
 from lakebed.lineage.imports import load_schema
 
 
@@ -127,3 +128,82 @@ def test_broken_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{")
     with pytest.raises(LineageError, match="not JSON"):
         load_schema([str(tmp_path / "x.json")])
+
+
+def test_a_database_by_its_url_and_by_an_engine(tmp_path: Path) -> None:
+    file = tmp_path / "shop.db"
+    url = f"sqlite:///{file}"
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE orders (id INTEGER, amount DECIMAL(10, 2), note)"))
+        connection.execute(text("CREATE VIEW totals AS SELECT sum(amount) AS total FROM orders"))
+    schema = load_schema([url])
+    assert columns(schema) == {"main.orders": ["id", "amount", "note"], "main.totals": ["total"]}
+    assert schema["searchPath"] == [{"schema": "main"}]
+    for given in (url, [url], engine):
+        result = lakebed.analyze("SELECT * FROM orders; SELECT id FROM main.orders", dialect="sqlite", schema=given)
+        assert [s.outputs for s in result.statements] == [("id", "amount", "note"), ("id",)]
+        assert result.issues == ()
+    kinds = {c.name: c.data_type for t in result.resolved_schema.tables if t.name == "orders" for c in t.columns}
+    assert kinds["amount"] == "DECIMAL(10, 2)"
+    assert columns(load_schema([f"{url}#main"])) == columns(schema)
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("nosuch://user:hush@host/db", "nosuch"),
+        ("sqlite:////no/such/folder/x.db", "cannot be read"),
+        ("postgresql://user:hush@127.0.0.1:1/none", "postgresql"),
+        ("://", "not there|no database URL"),
+    ],
+)
+def test_a_database_that_cannot_be_read_is_refused_without_its_password(url: str, says: str) -> None:
+    with pytest.raises(LakebedError, match=says) as refused:
+        load_schema([url])
+    assert "hush" not in str(refused.value)
+    assert refused.value.remedy
+
+
+def test_information_schema_as_csv(tmp_path: Path) -> None:
+    file = tmp_path / "columns.csv"
+    file.write_text(
+        "TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,ORDINAL_POSITION,DATA_TYPE\n"
+        'app,orders,"a, b",2,text\napp,orders,id,1,int\nother,t,x,1,\n'
+    )
+    schema = load_schema([str(file)])
+    assert columns(schema) == {"app.orders": ["id", "a, b"], "other.t": ["x"]}
+    file.write_text("name,type\nx,int\n")
+    with pytest.raises(LineageError, match="table_name"):
+        load_schema([str(file)])
+    file.write_text("table_name,column_name\n,x\n")
+    with pytest.raises(LineageError, match="line 2"):
+        load_schema([str(file)])
+
+
+def test_dbts_catalog_gives_types_by_itself_and_beside_a_manifest(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    node = {
+        "metadata": {"database": "db", "schema": "s", "name": "m"},
+        "columns": {"B": {"name": "B", "type": "text", "index": 2}, "A": {"name": "A", "type": "int", "index": 1}},
+    }
+    (target / "catalog.json").write_text(json.dumps({"nodes": {"model.p.m": node}, "sources": {}}))
+    for address in (str(target / "catalog.json"), f"dbt:{target / 'catalog.json'}", f"dbt:{tmp_path}", f"dbt:{target}"):
+        assert columns(load_schema([address])) == {"db.s.m": ["A", "B"]}, address
+    model = {"resource_type": "model", "name": "m", "schema": "s", "columns": {"x": {"name": "x"}}}
+    (target / "manifest.json").write_text(json.dumps({"nodes": {"model.p.m": model}}))
+    assert columns(load_schema([f"dbt:{tmp_path}"])) == {"s.m": ["A", "B"]}
+
+
+def test_what_has_no_catalog_is_refused() -> None:
+    with pytest.raises(ConfigError, match="float"):
+        load_schema([1.5])
+
+
+def test_a_schema_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_bytes(b"\xff\xfe{}")
+    with pytest.raises(ConfigError, match="UTF-8"):
+        load_schema([str(file)])

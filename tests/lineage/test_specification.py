@@ -83,9 +83,15 @@ def test_columns_of_create_table_are_captured_with_their_types() -> None:
     assert (table.origin, table.source_statement_index, table.temporary) == ("implied", 0, False)
 
 
-def test_types_come_from_declarations_only() -> None:
-    result = lakebed.analyze("CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a, a + 1 AS b FROM t")
-    assert [[c.data_type for c in table.columns] for table in result.resolved_schema.tables] == [["INT"], [None, None]]
+def test_types_are_declared_or_inferred_and_say_which() -> None:
+    result = lakebed.analyze("CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a, a + 1 AS b, f(a) AS c FROM t")
+    declared, inferred = (table.to_dict()["columns"] for table in result.resolved_schema.tables)
+    assert declared == [{"name": "a", "dataType": "INT", "origin": "implied"}]
+    assert inferred == [
+        {"name": "a", "dataType": "INT", "origin": "implied", "inferred": True},
+        {"name": "b", "dataType": "INT", "origin": "implied", "inferred": True},
+        {"name": "c", "origin": "implied"},
+    ]
 
 
 def test_create_or_replace_takes_the_place_of_the_earlier_entry() -> None:
@@ -206,7 +212,7 @@ def test_nodes_say_how_their_table_was_resolved() -> None:
 
 
 def test_the_resolved_schema_has_timestamps_and_can_be_imported_again() -> None:
-    first = lakebed.analyze("CREATE TABLE t (a INT, b STRING)", schema=USERS)
+    first = lakebed.analyze("CREATE TABLE t (a INT, b STRING); SELECT id FROM users", schema=USERS)
     exported = json.loads(json.dumps(first.resolved_schema.to_dict()))
     for table in exported["tables"]:
         assert datetime.fromisoformat(table["updatedAt"]).tzinfo is not None

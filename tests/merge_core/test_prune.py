@@ -60,3 +60,5 @@ def test_few_files_are_not_repacked() -> None:
     assert worth_repacking(19, 20)
     assert not worth_repacking(10, 20)
     assert not worth_repacking(2, 2)
+    assert (worth_repacking(3, 3), worth_repacking(4, 4)) == (False, True)
+    assert (worth_repacking(4, 5), worth_repacking(4, 6)) == (True, False)

@@ -3,7 +3,8 @@
 import pytest
 
 from lakebed.datasets import DatasetMergeError, normalize_keys
-from lakebed.merge_core.spec import STRATEGIES, MergeSpec
+from lakebed.errors import InvalidMergeArgument
+from lakebed.merge_core.spec import STRATEGIES, MergeSpec, MergeStrategy
 
 
 def test_keys_are_normalised() -> None:
@@ -22,6 +23,19 @@ def test_wrong_keys_are_value_errors(keys: object, kind: str) -> None:
         normalize_keys(keys)  # type: ignore[arg-type]
     assert isinstance(caught.value, DatasetMergeError)
     assert caught.value.kind == kind
+
+
+def test_columns_come_along_unless_told_otherwise() -> None:
+    assert MergeSpec(("id",), "upsert").schema_evolution
+    assert MergeSpec.of(keys="id").schema_evolution
+    assert not MergeSpec.of(keys="id", schema_evolution=False).schema_evolution
+
+
+@pytest.mark.parametrize("strategy", [one for one in STRATEGIES if one != "deduplicate"])
+def test_an_order_of_rows_has_a_meaning_for_one_strategy_only(strategy: MergeStrategy) -> None:
+    with pytest.raises(InvalidMergeArgument, match=f"dedup_order_by has no meaning for the strategy {strategy}"):
+        MergeSpec.of(keys="id", strategy=strategy, dedup_order_by="at")
+    assert MergeSpec.of(keys="id", strategy="deduplicate", dedup_order_by="at").dedup_order_by == ("at",)
 
 
 def test_a_wrong_strategy_names_the_right_ones() -> None:

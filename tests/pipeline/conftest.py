@@ -5,19 +5,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 import duckdb
 import pytest
+from tests.support.arrow_runs import use_arrow
 
 import lakebed
-from lakebed.engines.arrow.load import ArrowEngine
-from lakebed.engines.spark.session import Session
-from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.reports import DeliveryReport, RunReport
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 TYPES = {
     "identity/LineItemId": "String",
@@ -93,9 +87,7 @@ class Bills:
 
 @pytest.fixture
 def without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Session(cast("SparkSession", None), "this process", local=True, owned=False)
-    monkeypatch.setattr(RunContext, "session", property(lambda _: session))
-    monkeypatch.setattr(RunContext, "engine", property(lambda context: ArrowEngine(context.storage.settings)))
+    use_arrow(monkeypatch)
     monkeypatch.chdir(tmp_path)
 
 

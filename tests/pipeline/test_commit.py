@@ -5,31 +5,18 @@ The Arrow engine runs the same kernels as Spark's, in this process.
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 import duckdb
 import pytest
 
 from lakebed import retry
-from lakebed.engines.arrow.load import ArrowEngine
 from lakebed.engines.protocols.load import FileDone
-from lakebed.engines.spark.session import Session
 from lakebed.model import Delivery
-from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.run import run
 from lakebed.samples import SampleSpec, make_sample
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-
-@pytest.fixture(autouse=True)
-def _without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Session(cast("SparkSession", None), "this process", local=True, owned=False)
-    monkeypatch.setattr(RunContext, "session", property(lambda _: session))
-    monkeypatch.setattr(RunContext, "engine", property(lambda context: ArrowEngine(context.storage.settings)))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("without_java")
 
 
 class Loads(Observer):

@@ -70,6 +70,81 @@ def test_a_struct_that_grows_keeps_what_it_had(bills: Bills) -> None:
     assert sorted(values, key=str) == [{"a": "x", "b": None}, {"a": "x", "b": None}, {"a": "y", "b": 2}]
 
 
+def load_files(bills: Bills, kind: str, *tables: pa.Table) -> DeliveryReport:
+    folder = bills.folder / "several"
+    folder.mkdir()
+    for number, table in enumerate(tables):
+        pq.write_table(table, folder / f"{number}.parquet")
+    table_name = "bill" if kind != "parquet" else None
+    [report] = lakebed.run(folder, place(bills.folder, kind), table=table_name, report="r", period="2026-09").deliveries
+    return report
+
+
+def costs(*values: float) -> pa.Array:
+    return pa.array(values, pa.float64())
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "parquet", "iceberg"])
+def test_nested_columns_that_only_a_later_file_has_arrive_as_they_are(bills: Bills, kind: str) -> None:
+    later = {
+        "labels": pa.array([{"a": "x", "b": 1}], pa.struct([("a", pa.string()), ("b", pa.int64())])),
+        "amounts": pa.array([[("k", 0.1)]], NUMBERS),
+        "parts": pa.array([["x", None]], pa.list_(pa.string())),
+        "count": pa.array([7], pa.int32()),
+        "sure": pa.array([True]),
+    }
+    report = load_files(
+        bills,
+        kind,
+        pa.table({"line_item_unblended_cost": costs(1)}),
+        pa.table({"line_item_unblended_cost": costs(2), **later}),
+    )
+    assert (report.state, report.reconciled) == ("loaded", True), report.error
+    found = read(bills, kind)
+    for name, values in later.items():
+        assert found.column(name).to_pylist() == [None, *values.to_pylist()], name
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_structs_have_the_fields_of_all_files_of_a_delivery(bills: Bills, order: tuple[int, ...]) -> None:
+    rows: list[tuple[pa.DataType, object]] = [
+        (pa.struct([("a", pa.string())]), {"a": "x"}),
+        (pa.struct([("a", pa.string()), ("b", pa.int64())]), {"a": "y", "b": 2}),
+        (pa.struct([("c", pa.list_(pa.struct([("d", pa.string())])))]), {"c": [{"d": "z"}]}),
+    ]
+    tables = [
+        pa.table({"line_item_unblended_cost": costs(number), "labels": pa.array([value], type_)})
+        for number, (type_, value) in enumerate(rows)
+    ]
+    report = load_files(bills, "duckdb", *(tables[number] for number in order))
+    assert (report.state, report.reconciled) == ("loaded", True), report.error
+    empty = {"a": None, "b": None, "c": None}
+    assert [{**empty, **value} for value in read(bills).column("labels").to_pylist()] == [
+        {**empty, **value}
+        for _, value in rows  # type: ignore[dict-item]
+    ]
+
+
+def test_a_column_without_any_value_in_the_first_file_has_the_type_of_a_later_one(bills: Bills) -> None:
+    tables = [
+        pa.table({"line_item_unblended_cost": costs(number), "labels": values, "never": pa.nulls(1)})
+        for number, values in enumerate([pa.nulls(1), pa.nulls(1), pa.array([{"a": 1}])])
+    ]
+    report = load_files(bills, "duckdb", *tables)
+    assert (report.state, report.reconciled) == ("loaded", True), report.error
+    assert read(bills).column("labels").to_pylist() == [None, None, {"a": 1}]
+    assert read(bills).column("never").to_pylist() == [None, None, None]
+
+
+def test_one_column_that_is_two_things_in_two_files_is_refused(bills: Bills) -> None:
+    plain = pa.table({"line_item_unblended_cost": costs(1)})
+    one = plain.append_column("labels", pa.array([{"a": 1}]))
+    other = plain.append_column("labels", pa.array([[1]]))
+    report = load_files(bills, "duckdb", plain, one, other)
+    assert report.state == "failed"
+    assert "column labels is struct<a: int64> in one file of the delivery and list" in str(report.error)
+
+
 CSV = 'line_item_unblended_cost,discount,product\n1,"{""edp"": 0.25, ""none"": null}","{""sku"": ""s""}"\n'
 
 

@@ -1,6 +1,5 @@
 """A target that may not be written is refused with what to do: no traceback, nothing said twice, nothing left."""
 
-import ctypes
 import json
 import os
 import subprocess
@@ -10,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from tests.support import SUPPORT
+from tests.support.permissions import heed_permissions
 
 from lakebed.errors import LakebedError, StorageError
 from lakebed.samples import SampleSpec, make_sample
@@ -17,13 +17,6 @@ from lakebed.storage import Storage, system_errors
 
 PROGRAM = str(SUPPORT / "interrupted_run.py")
 SPEC = SampleSpec(months=1, rows=8, columns=63, files=1, restate=False)
-PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
-
-
-def heed_permissions() -> None:
-    """Root writes where nobody may; what it starts without this capability is refused like any other user."""
-    if os.getuid() == 0:
-        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
 
 
 def run(folder: Path, target: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from lakebed.checkpoints import watch_checkpoints
 from lakebed.cli import main
 from lakebed.cli.progress import ProgressBars
-from tests.faults.child import without_java
+from tests.support.arrow_runs import use_arrow
 
 
 def interrupt_at(step: str, number: signal.Signals) -> None:
@@ -67,7 +67,7 @@ def say_whether_a_session_is_left() -> None:
 if __name__ == "__main__":
     name, step, engine, *sys.argv[1:] = sys.argv[1:]
     if engine == "arrow":
-        without_java()
+        use_arrow()
     interrupt_at(step, signal.Signals[name])
     if engine == "spark":
         say_whether_a_session_is_left()

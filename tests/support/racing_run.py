@@ -12,7 +12,7 @@ import lakebed
 from lakebed.model import Delivery
 from lakebed.pipeline.progress import Observer
 from lakebed.targets.duckdb.target import DuckDBTarget
-from tests.faults.child import without_java
+from tests.support.arrow_runs import use_arrow
 
 
 class Waiting(Observer):
@@ -26,7 +26,7 @@ class Waiting(Observer):
 
 def main() -> None:
     mode, target, source = sys.argv[1:]
-    without_java()
+    use_arrow()
     # However busy the machine, a DuckDB file that the other run has open is waited for.
     (DuckDBTarget.__init__.__kwdefaults__ or {})["wait_seconds"] = 3600
     sys.stdout.write("ready\n")

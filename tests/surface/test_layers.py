@@ -21,11 +21,13 @@ LAYERS = (
     ("workspace",),
     ("table",),
     ("pipeline",),
-    ("datasets", "health"),
+    ("changes", "datasets", "health"),
     ("cli", "testing"),
+    ("__main__",),
 )
-# It stands beside the layers: it knows the schema, and only the command line and the checks on top know it.
+# It stands beside the layers: it knows the schema, and only `changes`, the command line and the checks on top know it.
 BESIDE = "lineage"
+KNOW_LINEAGE = frozenset({"changes", "cli", "testing"})
 
 # The protocols that neighbours in one layer may know of each other.
 PROTOCOLS = ("targets.base", "engines.protocols")
@@ -71,7 +73,7 @@ def allowed(module: Module, target: str) -> bool:
     if here == BESIDE:
         return module.name == "lineage.imports" or there in ("schema", "errors")
     if there == BESIDE:
-        return layer(module.name) == len(LAYERS) - 1
+        return here in KNOW_LINEAGE
     if layer(here) != layer(there):
         return layer(there) < layer(here)
     return target.startswith(PROTOCOLS) or (here, there) in NEIGHBOURS

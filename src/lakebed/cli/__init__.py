@@ -32,10 +32,15 @@ COMMANDS: dict[str, str] = {
     "status": "Show deliveries and loads with their states, and the errors of those that failed.",
     "reconcile": "Add up the table again and compare rows and sums with what each load found in its source files.",
     "lineage": "Trace columns through SQL: sources, roles, implied schema, and what is not known.",
+    "impact": "List everything downstream of columns, and what breaks where they are dropped, renamed or given another "
+    "type.",
     "merge": "Merge new rows into a table: with the same meaning on every engine, whole or not at all.",
+    "write": "Write rows into a table in one commit: added to it, or in place of a slice or of all its rows.",
     "evolve": "Adds and widens columns of a table; never drops or narrows one.",
+    "compact": "Makes few files of many small ones, in one commit, and changes no row.",
     "history": "Which delivery added or widened which column, and a table's snapshots.",
     "rollback": "Makes an earlier snapshot of an Iceberg table the current one; its schema stays as wide as it is.",
+    "publish": "Makes what a branch of an Iceberg table holds that of the table, in one commit that copies nothing.",
     "sweep": "Removes files that crashed runs left; with --expire-days old snapshots of an Iceberg table too.",
     "doctor": "Check Java, Spark, the work directory, DuckDB, Iceberg and storage, and say how to put right what is "
     "wrong.",
@@ -52,14 +57,15 @@ def build(arguments: list[str]) -> "typer.Typer":
     """The application with the one command that these arguments name, or with all of them."""
     import typer
 
-    from lakebed.cli import logs
+    from lakebed.cli import logs, option_groups
 
     # Plain text, not boxes: it says what brackets say, `duckdb:FILE[#TABLE]`, and is there at once.
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback()(logs.begin)
     asked = next((word for word in arguments if word in COMMANDS), "")
     for name in [asked] if asked else COMMANDS:
-        app.command(name)(logs.accepting_log_options(getattr(import_module(f"lakebed.cli.{name}"), name)))
+        command = getattr(import_module(f"lakebed.cli.{name}"), name)
+        app.command(name)(logs.accepting_log_options(option_groups.expand_groups(command)))
     return app
 
 

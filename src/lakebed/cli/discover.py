@@ -5,24 +5,20 @@ from rich.table import Table as RichTable
 import lakebed
 from lakebed.cli import options
 from lakebed.cli.frame import Json, Workdir, escape, print_table, reporting, show, warn
+from lakebed.cli.option_groups import Filters
 from lakebed.model import Delivery
 
 
 def discover(
     source: options.Source,
-    report: options.Report = None,
-    payer: options.Payer = None,
-    period: options.Period = None,
-    since: options.Since = None,
-    until: options.Until = None,
+    *,
+    filters: Filters,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
     """List the deliveries of a source: the one that counts for each month, and those it supersedes."""
     with reporting(as_json=as_json):
-        found = lakebed.discover(
-            source, report=report, payer=payer, period=period, since=since, until=until, workdir=workdir
-        )
+        found = lakebed.discover(source, workdir=workdir, **filters)
     for message in found.all_warnings:
         warn(message)
     show(found, as_json=as_json, render=lambda: _render(found))

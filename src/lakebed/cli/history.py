@@ -49,6 +49,8 @@ def _columns(changes: Sequence["lakebed.SchemaChangeRecord"]) -> Iterator[str]:
 
 
 def _by(record: lakebed.SchemaChangeRecord) -> str:
+    if record.change.kind == "compacted":
+        return "lakebed compact"
     return f"{record.slice.period} {record.delivery}" if record.slice else "lakebed evolve or merge"
 
 
@@ -63,9 +65,10 @@ def _snapshots(snapshots: Sequence[lakebed.SnapshotRecord]) -> Iterator[str]:
         delivery = " ".join(filter(None, (ours.get("period"), ours.get("delivery"))))
         added = f"  + {_first_few(snapshot.added_columns)}" if snapshot.added_columns else ""
         wider = f"  wider: {_first_few(snapshot.widened_columns)}" if snapshot.widened_columns else ""
+        shown = f"  [{', '.join(snapshot.refs)}]" if set(snapshot.refs) - {"main"} else ""
         yield (
             f"  {snapshot.id}{'*' if snapshot.current else ' '} {snapshot.at:%Y-%m-%d %H:%M:%S}"
-            f"  {what}{rows}  {delivery}{added}{wider}".rstrip()
+            f"  {what}{rows}  {delivery}{added}{wider}{shown}".rstrip()
         )
 
 

@@ -12,37 +12,66 @@ from lakebed.errors import ConfigError, NotFound
 
 if TYPE_CHECKING:
     from lakebed.lineage.export.script_texts import ScriptTexts
+    from lakebed.lineage.project_files import Project
 
 # Those of `lakebed.lineage.export`, which is imported when there is something to analyse: the parser takes a while.
 FORMATS = ("text", "json", "mermaid", "html", "csv", "openlineage", "duckdb")
+# Those of a comparison; `github` is a comment.
+COMPARISONS = ("text", "json", "github")
+
+
+SchemaAddresses = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--schema",
+        help="Where tables are known from: a .json, .sql or .csv (information_schema) file, duckdb:FILE, "
+        "parquet:FOLDER, iceberg:NS[.TABLE], spark[:DATABASE], dbt:DIR, a database's URL as in "
+        "postgresql://user@host/db. May be given several times.",
+    ),
+]
+Variables = Annotated[list[str] | None, typer.Option("--var", help="A variable for templates: name=value.")]
 
 
 def lineage(
     files: Annotated[
-        list[str] | None, typer.Argument(help="SQL files in the order in which they run; `-` reads stdin.")
-    ] = None,
-    dialect: Annotated[str, typer.Option(help="The SQL dialect.")] = "spark",
-    schema: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Where tables are known from: a .json or .sql file, duckdb:FILE, parquet:FOLDER, iceberg:NS[.TABLE], "
-            "dbt:MANIFEST. May be given several times."
+        typer.Argument(
+            help="SQL files in the order in which they run, or folders, whose files are put into the order of what "
+            "they read; `-` reads stdin."
         ),
     ] = None,
+    dialect: Annotated[str, typer.Option(help="The SQL dialect.")] = "spark",
+    schema: SchemaAddresses = None,
     no_implied: Annotated[
         bool, typer.Option("--no-implied", help="Do not learn tables from the script's own CREATE statements.")
     ] = False,
     merge_columns: Annotated[
         bool, typer.Option("--merge-columns", help="Add columns that only the script declares to imported tables.")
     ] = False,
-    format: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")] = "text",
+    format: Annotated[
+        str, typer.Option(help=f"One of {', '.join(FORMATS)}; with --against {', '.join(COMPARISONS)}.")
+    ] = "text",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
-    var: Annotated[list[str] | None, typer.Option(help="A variable for Jinja templates: name=value.")] = None,
+    var: Variables = None,
+    dbt: Annotated[
+        Path | None,
+        typer.Option(help="A dbt project: its models are analysed before the files, compiled where dbt compiled them."),
+    ] = None,
     dbt_manifest: Annotated[
-        Path | None, typer.Option(help="A dbt manifest: its compiled models are analysed before the files.")
+        Path | None, typer.Option(help="A dbt manifest: its models are analysed before the files.")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OLD",
+            help="Only the edges gained and lost against another folder, or against a git revision of this one.",
+        ),
     ] = None,
     upstream: Annotated[str | None, typer.Option(help="Only what TABLE.COLUMN comes from.")] = None,
     downstream: Annotated[str | None, typer.Option(help="Only what TABLE.COLUMN reaches.")] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help="The namespace of jobs and datasets in OpenLineage's events.")
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail where there is an error or a warning among the issues.")
     ] = False,
@@ -51,40 +80,81 @@ def lineage(
 ) -> None:
     """Trace columns through SQL: sources, roles, implied schema, and what is not known."""
     from lakebed.lineage.export import export
-    from lakebed.lineage.export.script_texts import ScriptTexts
+    from lakebed.lineage.export.openlineage import NAMESPACE, to_openlineage
     from lakebed.lineage.imports import load_schema
-    from lakebed.lineage.templates import dbt_scripts
+    from lakebed.lineage.project import trace_project
 
     with reporting(as_json=as_json):
-        if format not in FORMATS:
-            raise ConfigError(f"the format {format!r} is not known", remedy=f"Choose one of {', '.join(FORMATS)}.")
-        variables = _variables(var or [])
-        scripts = list(dbt_scripts(dbt_manifest)) if dbt_manifest else []
-        scripts += [_read(file, variables) for file in files or []]
-        if not scripts:
-            raise ConfigError("there is nothing to analyse", remedy="Give SQL files, `-` for stdin, or --dbt-manifest.")
+        known = FORMATS if against is None else COMPARISONS
+        if format not in known:
+            raise ConfigError(f"the format {format!r} is not known", remedy=f"Choose one of {', '.join(known)}.")
+        if against is not None:
+            given = load_schema(schema, dialect=dialect, workdir=workdir) if schema else None
+            difference = lakebed.compare_lineage(
+                _only_folder(files or [], dbt),
+                against,
+                dbt=dbt is not None,
+                dialect=dialect,
+                schema=given,
+                variables=split_pairs(var or [], "--var"),
+            )
+            _show_difference(difference, format, as_json=as_json)
+            return
+        project = _read_all(files or [], dbt, dbt_manifest, split_pairs(var or [], "--var"), dialect)
         imported = load_schema(schema, dialect=dialect, workdir=workdir) if schema else None
-        result = lakebed.analyze(
-            scripts, dialect=dialect, schema=imported, allow_implied=not no_implied, merge_columns=merge_columns
+        traced = trace_project(
+            project,
+            dialect=dialect,
+            schema=imported,
+            allow_implied=not no_implied,
+            merge_columns=merge_columns,
+            transformations=format == "openlineage",
         )
+        result = traced.result
         if upstream or downstream:
             _show_walk(result, upstream, downstream, as_json=as_json)
         elif format == "duckdb":
-            _write_duckdb(result, ScriptTexts(scripts), output, as_json=as_json)
+            _write_duckdb(result, traced.texts, output, as_json=as_json)
+        elif format == "openlineage" and not as_json:
+            _write(to_openlineage(result, traced.texts, namespace=namespace or NAMESPACE), output)
         else:
-            _write(export(result, "json" if as_json else format, ScriptTexts(scripts)), output)
+            _write(export(result, "json" if as_json else format, traced.texts), output)
     if strict and any(issue.severity in ("error", "warning") for issue in result.issues):
         raise typer.Exit(1)
 
 
-def _variables(pairs: list[str]) -> dict[str, object]:
-    variables: dict[str, object] = {}
+def split_pairs(pairs: list[str], option: str) -> dict[str, object]:
+    """The names and values of an option that is given as name=value."""
+    values: dict[str, object] = {}
     for pair in pairs:
         name, separator, value = pair.partition("=")
         if not separator:
-            raise ConfigError(f"--var {pair} has no value", remedy="Write --var name=value.")
-        variables[name.strip()] = value
-    return variables
+            raise ConfigError(f"{option} {pair} has no value", remedy=f"Write {option} name=value.")
+        values[name.strip()] = value
+    return values
+
+
+def _read_all(
+    files: list[str], dbt: Path | None, manifest: Path | None, variables: dict[str, object], dialect: str
+) -> "Project":
+    """The scripts of everything that was named; files on their own keep the order in which they were given."""
+    from lakebed.lineage.dbt_project import read_dbt_manifest
+    from lakebed.lineage.project import read_folder, read_project
+    from lakebed.lineage.project_files import Project, joined_projects
+
+    parts: list[Project] = []
+    if dbt is not None:
+        parts.append(read_project(dbt=dbt, dialect=dialect, variables=variables))
+    if manifest is not None:
+        parts.append(read_dbt_manifest(manifest, dialect=dialect, variables=variables))
+    for file in files:
+        if Path(file).is_dir():
+            parts.append(read_folder(Path(file), variables))
+        else:
+            parts.append(Project((_read(file, variables),), ordered=True))
+    if not parts:
+        raise ConfigError("there is nothing to analyse", remedy="Give SQL files, folders, `-` for stdin, or --dbt DIR.")
+    return joined_projects(parts)
 
 
 def _read(file: str, variables: dict[str, object]) -> "lakebed.Script":
@@ -97,12 +167,43 @@ def _read(file: str, variables: dict[str, object]) -> "lakebed.Script":
         if not path.is_file():
             raise NotFound(f"the SQL file {file} is not there", uri=file, remedy="Check the path.")
         try:
-            sql = path.read_text(encoding="utf-8")
+            sql = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:
             raise ConfigError(f"{file} is not text in UTF-8", remedy="Convert it to UTF-8.") from error
-    if looks_like_template(sql):
-        sql = render(sql, variables, file=file)
-    return lakebed.Script(sql, None if file == "-" else file)
+    text = render(sql, variables, file=file) if looks_like_template(sql) else sql
+    return lakebed.Script(text, None if file == "-" else file, template=sql if text != sql else None)
+
+
+def _only_folder(files: list[str], dbt: Path | None) -> Path:
+    """The one folder that is compared."""
+    places = [*([dbt] if dbt is not None else []), *map(Path, files)]
+    if len(places) != 1:
+        raise ConfigError("--against compares one folder", remedy="Give one folder, or --dbt DIR.")
+    return places[0]
+
+
+def _show_difference(difference: "lakebed.LineageDifference", format: str, *, as_json: bool) -> None:
+    from lakebed.changes.markdown import difference_comment
+
+    if as_json or format == "json":
+        print_json(difference.to_dict())
+    elif format == "github":
+        typer.echo(difference_comment(difference), nl=False)
+    else:
+        facts = (
+            ("gained", "table", difference.tables_gained),
+            ("lost", "table", difference.tables_lost),
+            ("gained", "column", difference.columns_gained),
+            ("lost", "column", difference.columns_lost),
+        )
+        for what, kind, names in facts:
+            for name in names:
+                typer.echo(f"{what} {kind} {name}")
+        for what, edges in (("gained", difference.gained), ("lost", difference.lost)):
+            for edge in edges:
+                typer.echo(f"{what} {edge.source} -> {edge.target} [{edge.role}]  {edge.file}:{edge.line}")
+        if difference.same:
+            typer.echo("no edge was gained or lost")
 
 
 def _write(text: str, output: Path | None) -> None:

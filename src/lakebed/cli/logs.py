@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+from lakebed.cli.option_groups import with_parameters
 from lakebed.pipeline.steps import log_subject
 
 LogFormat: TypeAlias = Literal["text", "json"]
@@ -92,20 +93,15 @@ def accepting_log_options(command: Callable[..., None]) -> Callable[..., None]:
         choose(verbose, quiet=quiet, format=log_format)
         command(**arguments)
 
-    added = {"verbose": (Verbose, 0), "quiet": (Quiet, False), "log_format": (LogFormatOption, None)}
-    parameters = [
+    added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in added.items()
+        for name, annotation, default in (
+            ("verbose", Verbose, 0),
+            ("quiet", Quiet, False),
+            ("log_format", LogFormatOption, None),
+        )
     ]
-    signature = inspect.signature(command)
-    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[
-            *(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in signature.parameters.values()),
-            *parameters,
-        ]
-    )
-    run.__annotations__ = {**command.__annotations__, **{name: kind for name, (kind, _) in added.items()}}
-    return run
+    return with_parameters(run, [*inspect.signature(command).parameters.values(), *added])
 
 
 class _Handler(logging.Handler):

@@ -8,6 +8,7 @@ import typer
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
+from lakebed.config import OnConflict
 from lakebed.engines.protocols.engine import EngineName
 from lakebed.errors import SourceError
 from lakebed.merge_core.spec import MergeStrategy, Missing
@@ -46,6 +47,9 @@ def merge(
         bool,
         typer.Option("--schema-evolution/--no-schema-evolution", help="Add new columns and widen types, or refuse."),
     ] = True,
+    on_conflict: Annotated[
+        OnConflict, typer.Option(help="A type that does not fit: refuse, or variant for a column of its own.")
+    ] = "refuse",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and touch nothing.")] = False,
     workdir: Workdir = None,
     as_json: Json = False,
@@ -63,6 +67,7 @@ def merge(
             missing=missing,
             dedup_order_by=_names(dedup_order_by) or None,
             partition_by=_names(partition_by) or None,
+            on_conflict=on_conflict,
             dry_run=dry_run,
             workdir=workdir,
         )
@@ -91,8 +96,12 @@ def _render(result: "lakebed.MergeResult") -> None:
         f"{result.updated:,} updated, {result.deleted:,} deleted"
     )
     OUT.print(f"files: {result.files_rewritten:,} rewritten, {result.files_kept:,} kept")
+    if result.retries:
+        OUT.print(f"tried again {result.retries:,} times, because other writers committed first")
     if result.added_columns:
         OUT.print(f"new columns: {escape(', '.join(result.added_columns))}")
+    if result.waiting_columns:
+        OUT.print(f"waiting for a value, to have a type: {escape(', '.join(result.waiting_columns))}")
 
 
 def _names(text: str | None) -> list[str]:

@@ -3,46 +3,25 @@
 import lakebed
 from lakebed.cli import options
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show, warn
+from lakebed.cli.option_groups import Filters, PlanOptions
 
 
 def plan(
     source: options.Source,
     target: options.Target,
     table: options.Table = None,
-    report: options.Report = None,
-    payer: options.Payer = None,
-    period: options.Period = None,
-    since: options.Since = None,
-    until: options.Until = None,
-    decimals: options.Decimals = None,
-    naming: options.NamingRule = None,
-    on_conflict: options.Conflict = None,
+    *,
+    filters: Filters,
+    how: PlanOptions,
     reload: options.Reload = False,
     replace: options.Replace = False,
-    allow_missing: options.AllowMissing = None,
-    strict: options.Strict = None,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
     """Print what would be loaded, replaced, added and widened. Touches nothing, the ledger included."""
     with reporting(as_json=as_json):
         planned = lakebed.plan(
-            source,
-            target,
-            table=table,
-            workdir=workdir,
-            report=report,
-            payer=payer,
-            period=period,
-            since=since,
-            until=until,
-            decimals=decimals,
-            naming=naming,
-            on_conflict=on_conflict,
-            reload=reload,
-            replace=replace,
-            allow_missing=allow_missing,
-            strict=strict,
+            source, target, table=table, workdir=workdir, reload=reload, replace=replace, **filters, **how
         )
     for message in planned.warnings:
         warn(message)

@@ -73,6 +73,11 @@ def _verdict(load: "lakebed.ReconciledLoad") -> str:
         return "[yellow]not known: nothing says what its files sum up to; --source reads them again[/]"
     if not load.complete:
         return "[bold red]incomplete: files of the delivery were missing when it was loaded[/]"
+    if load.held not in (None, load.delivery):
+        return (
+            f"[bold red]the table holds delivery {escape(load.held)}, and the ledger knows {escape(load.delivery)}: a "
+            "load was interrupted after its commit; `lakebed run` puts the ledger right[/]"
+        )
     return "[green]adds up to the last digit[/]" if load.holds else "[bold red]does not add up[/]"
 
 

@@ -14,37 +14,24 @@ import lakebed
 from lakebed.cli import options
 from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, say, show, show_state
 from lakebed.cli.metrics import write_metrics
+from lakebed.cli.option_groups import ConsentOptions, Filters, LoadOptions
 from lakebed.cli.progress import ProgressBars
 from lakebed.config import load_settings
 from lakebed.errors import ConfigError
 
 if TYPE_CHECKING:
     from lakebed.pipeline.reports import RunReport
-    from lakebed.pipeline.settings import RunSettings
-    from lakebed.pipeline.sources import ConsentOptions, SourceFilters, SourcesReport
+    from lakebed.pipeline.sources import SourcesReport
 
 
 def run(
     source: options.SourceOrName = None,
     target: options.TargetOfRun = None,
     table: options.Table = None,
-    report: options.Report = None,
-    payer: options.Payer = None,
-    period: options.Period = None,
-    since: options.Since = None,
-    until: options.Until = None,
-    decimals: options.Decimals = None,
-    naming: options.NamingRule = None,
-    on_bad_value: options.BadValue = None,
-    on_conflict: options.Conflict = None,
-    reload: options.Reload = False,
-    replace: options.Replace = False,
-    accept_shrink: options.AcceptShrink = False,
-    allow_missing: options.AllowMissing = None,
-    no_stage: options.NoStage = None,
-    strict: options.Strict = None,
-    master: options.Master = None,
-    remote: options.Remote = None,
+    *,
+    filters: Filters,
+    how: LoadOptions,
+    consent: ConsentOptions,
     metrics_file: options.MetricsFile = None,
     workdir: Workdir = None,
     as_json: Json = False,
@@ -53,39 +40,19 @@ def run(
 
     Without a source, all that lakebed.toml names as [source.NAME] are run, one after the other.
     """
-    where: SourceFilters = {
-        "table": table,
-        "report": report,
-        "payer": payer,
-        "period": period,
-        "since": since,
-        "until": until,
-    }
-    settings: RunSettings = {
-        "decimals": decimals,
-        "naming": naming,
-        "on_bad_value": on_bad_value,
-        "on_conflict": on_conflict,
-        "allow_missing": allow_missing,
-        "no_stage": no_stage,
-        "strict": strict,
-        "master": master,
-        "remote": remote,
-    }
-    consent: ConsentOptions = {"reload": reload, "replace": replace, "accept_shrink": accept_shrink}
     with reporting(as_json=as_json), measuring(metrics_file) as measured, ProgressBars() as bars:
         named = source is None or source in load_settings({"workdir": workdir}).source
         if named:
             chosen = None if source is None else [source]
             all_done = lakebed.run_sources(
-                chosen, target=target, workdir=workdir, observer=bars, **where, **consent, **settings
+                chosen, target=target, table=table, workdir=workdir, observer=bars, **filters, **consent, **how
             )
             measured.reports.extend(all_done.reports.values())
             measured.failed = bool(all_done.errors)
             for error in all_done.errors.values() if source is not None else ():
                 raise error
         elif source is not None and target is not None:
-            done = lakebed.run(source, target, workdir=workdir, observer=bars, **where, **consent, **settings)
+            done = lakebed.run(source, target, table=table, workdir=workdir, observer=bars, **filters, **consent, **how)
             measured.reports.append(done)
         else:
             from lakebed.targets.registry import forms

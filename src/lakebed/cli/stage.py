@@ -3,24 +3,20 @@
 import lakebed
 from lakebed.cli import options
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
+from lakebed.cli.option_groups import Filters
 from lakebed.cli.progress import ProgressBars
 
 
 def stage(
     source: options.Source,
-    report: options.Report = None,
-    payer: options.Payer = None,
-    period: options.Period = None,
-    since: options.Since = None,
-    until: options.Until = None,
+    *,
+    filters: Filters,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
     """Copy the files of every delivery that counts, in parallel and with checksums. What is there already stays."""
     with reporting(as_json=as_json), ProgressBars() as bars:
-        done = lakebed.stage(
-            source, workdir=workdir, observer=bars, report=report, payer=payer, period=period, since=since, until=until
-        )
+        done = lakebed.stage(source, workdir=workdir, observer=bars, **filters)
 
     def render() -> None:
         for one in done.deliveries:

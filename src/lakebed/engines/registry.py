@@ -6,6 +6,7 @@ from typing import Any, get_args
 from lakebed.engines.protocols.engine import EngineFacts, EngineName, EngineOptions
 from lakebed.engines.protocols.load import Engine
 from lakebed.engines.protocols.merge import MergeEngine, MergeInput
+from lakebed.engines.protocols.rows import RowEngine
 from lakebed.engines.shared.sources import is_dataframe
 from lakebed.errors import InvalidMergeArgument
 from lakebed.kernels.storage_settings import StorageSettings
@@ -60,6 +61,22 @@ def choose_merge_engine(name: str | None, source: MergeInput, options: EngineOpt
         )
     require_engine(facts.name, f"a merge on the engine {facts.name}")
     engine: MergeEngine = _load(facts.merge).of(options)
+    return engine
+
+
+def choose_row_engine(data: MergeInput, options: EngineOptions) -> RowEngine:
+    """The first engine that writes rows, reads the data and, if there is a session, runs in it."""
+    frame = is_dataframe(data)
+    facts = next(
+        one
+        for one in map(engine_facts, ENGINES)
+        if one.rows is not None
+        and (one.reads_dataframes or not frame)
+        and (one.runs_in_session or not options.asks_for_session)
+    )
+    require_engine(facts.name, f"a write on the engine {facts.name}")
+    assert facts.rows is not None
+    engine: RowEngine = _load(facts.rows).of(options)
     return engine
 
 

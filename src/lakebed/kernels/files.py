@@ -1,11 +1,59 @@
 """Opens files on a worker: pyarrow's file systems, from the settings that travel with the job."""
 
+import errno
+import re
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
 
+from lakebed.errors import EngineError
 from lakebed.kernels.storage_settings import StorageSettings, require_no_credentials
+
+# What a network, or a disk behind one, says when the same call may do better a moment later.
+_PASSING = frozenset(
+    {
+        errno.EIO,
+        errno.EAGAIN,
+        errno.EINTR,
+        errno.EBUSY,
+        errno.ETIMEDOUT,
+        errno.ECONNRESET,
+        errno.ECONNABORTED,
+        errno.ECONNREFUSED,
+        errno.EPIPE,
+        errno.ENETDOWN,
+        errno.ENETUNREACH,
+        errno.ENETRESET,
+        errno.EHOSTUNREACH,
+        errno.ESTALE,
+    }
+)
+# Object stores say it in words: pyarrow passes on those of the libraries that it calls them with.
+_PASSING_WORDS = re.compile(
+    r"NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|THROTTLING|REQUEST_TIMEOUT|curlCode|"
+    r"HTTP status (?:408|429|5\d\d)|UNAVAILABLE|DEADLINE_EXCEEDED|[Tt]imed? ?out|"
+    r"[Cc]onnection (?:was )?(?:reset|refused|closed|aborted)|temporarily"
+)
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether the same call may succeed when it is made again: the storage did not answer, or not in time."""
+    if not isinstance(error, OSError):
+        return False
+    if isinstance(error, ConnectionError | TimeoutError) or error.errno in _PASSING:
+        return True
+    return error.errno is None and _PASSING_WORDS.search(str(error)) is not None
+
+
+def failed(error: Exception, what: str) -> EngineError:
+    """What travels back as a value: an exception would be retried by Spark, and end in Java.
+
+    That is right for what may pass: such an error is raised.
+    """
+    if is_passing(error):
+        raise error
+    return EngineError(f"PyArrow failed on a Spark worker during {what}: {error}")
 
 
 def filesystem(uri: str, storage: StorageSettings) -> tuple[pafs.FileSystem, str]:

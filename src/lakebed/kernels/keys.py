@@ -57,6 +57,15 @@ class Repeated:
     first_rows: list[int]
 
 
+def first_rows(numbers: pa.Array) -> pa.Array:
+    """The first row of each number, of numbers that were given in the order of their first rows, as `KeyIndex` does."""
+    if not len(numbers):
+        return pa.array([], pa.int64())
+    highest = pc.cumulative_max(numbers)
+    rises = pc.not_equal(highest.slice(1), highest.slice(0, len(highest) - 1))
+    return pc.indices_nonzero(pa.concat_arrays([pa.array([True]), rises])).cast(pa.int64())
+
+
 def repeated(index: KeyIndex, *, shown: int = 5) -> Repeated:
     counts = pc.value_counts(index.numbers)
     several = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")

@@ -7,24 +7,28 @@ by the target.
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from lakebed.kernels.conform import as_type, conform
+from lakebed.kernels.columns import find_columns
+from lakebed.kernels.conform import as_type, conform, with_kept_fields
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import KeyIndex, counting
 from lakebed.kernels.parquet import repeating_columns
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import DataFile, MergeCounts, WrittenFile
+from lakebed.model import DataFile, Lacking, MergeCounts, WrittenFile
 
 T = TypeVar("T")
 
 BATCH_ROWS = 131_072
+# And at most that many values, so that a batch of very many columns is no larger than one of few.
+BATCH_VALUES = 6_291_456
 # Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
 KEYS_AT_ONCE = 1_048_576
 
@@ -50,6 +54,7 @@ class Rules:
     schema: pa.Schema
     physical: pa.Schema
     emptied: frozenset[str] = frozenset()  # columns that the source lacks and an update sets to NULL
+    kept_fields: Mapping[str, Lacking] = field(default_factory=dict)  # inside structs, and an update keeps them
     update_matched: bool = False
     delete_matched: bool = False
     delete_unmatched: bool = False
@@ -111,33 +116,38 @@ def read_keys(
     """The key columns of a file in the given types; those of its path are repeated, those it lacks are NULL."""
     with _open(file.uri, storage) as reader:
         total = reader.metadata.num_rows
-        present = {name.casefold(): name for name in reader.schema_arrow.names}
         paths = _path_values(file, in_path)
-        wanted = [
-            present[key.casefold()] for key in keys.names if key.casefold() in present and key.casefold() not in paths
+        present = reader.schema_arrow.names
+        places = find_columns(keys, reader.schema_arrow)
+        names = [
+            None if place is None or key.casefold() in paths else present[place]
+            for key, place in zip(keys.names, places, strict=True)
         ]
-        table = reader.read(columns=wanted) if wanted else None
+        table = reader.read(columns=[name for name in names if name is not None])
         columns = []
-        for key in keys:
-            folded = key.name.casefold()
-            if folded in paths:
-                columns.append(pa.chunked_array([_repeated(paths[folded], key.type, total)]))
-            elif table is not None and folded in present:
-                columns.append(as_type(table[present[folded]], key.type))
+        for key, name in zip(keys, names, strict=True):
+            if name is not None:
+                columns.append(as_type(table[name], key.type))
             else:
-                columns.append(pa.chunked_array([pa.nulls(total, key.type)]))
+                columns.append(pa.chunked_array([_repeated(paths.get(key.name.casefold()), key.type, total)]))
         return columns
 
 
 def read_rows(
-    files: Sequence[DataFile], schema: pa.Schema, storage: StorageSettings, *, in_path: Sequence[str] = ()
+    files: Sequence[DataFile],
+    schema: pa.Schema,
+    storage: StorageSettings,
+    *,
+    physical: pa.Schema | None = None,
+    in_path: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of files in the table's schema, batch by batch; values of paths are columns like others."""
-    rules = Rules(schema, schema, in_path=tuple(in_path))
-    for file in files:
-        with _open(file.uri, storage) as reader:
-            for batch, _, _ in _batches(reader, file, None, rules):
-                yield batch
+    """The rows of files in the table's schema, batch by batch; values of paths are columns like others.
+
+    `physical` has the ids by which the columns of files are found, where there are any.
+    """
+    rules = Rules(schema, schema if physical is None else physical, in_path=tuple(in_path))
+    for batch, _, _ in _together(_batches([(file, None) for file in files], rules, storage), at_once(schema)):
+        yield batch
 
 
 def rewrite(
@@ -155,19 +165,17 @@ def rewrite(
     moved: list[pa.RecordBatch] = []
     updated = deleted = 0
     try:
-        for file, matched in files:
-            with _open(file.uri, storage) as reader:
-                for batch, rows, positions in _ahead(_batches(reader, file, matched, rules)):
-                    before = batch.num_rows
-                    if len(rows) and rules.update_matched:
-                        batch = _updated(batch, rows, source, positions, rules.emptied)
-                        updated += len(rows)
-                    batch, removed, leaving = _remaining(batch, rows, partition, rules)
-                    deleted += removed
-                    if leaving is not None:
-                        moved.append(leaving)
-                    assert batch.num_rows + removed + (leaving.num_rows if leaving else 0) == before
-                    sink.write(batch)
+        for batch, rows, positions in _ahead(_together(_batches(files, rules, storage), at_once(rules.schema))):
+            before = batch.num_rows
+            if len(rows) and rules.update_matched:
+                batch = _updated(batch, rows, source, positions, rules)
+                updated += len(rows)
+            batch, removed, leaving = _remaining(batch, rows, partition, rules)
+            deleted += removed
+            if leaving is not None:
+                moved.append(leaving)
+            assert batch.num_rows + removed + (leaving.num_rows if leaving else 0) == before
+            sink.write(batch)
     except BaseException:
         sink.discard()
         raise
@@ -205,15 +213,16 @@ def write_rows(
 ) -> list[WrittenFile]:
     """Writes the rows at these positions, or all, as new files, one partition after the other."""
     chosen = counting(rows.num_rows) if positions is None else positions
+    step = at_once(rules.schema)
     written = []
     for number, (partition, mine) in enumerate(_partitions(rows, chosen, rules.partition_by)):
         for start in range(0, len(mine), rows_per_file):
             part = f"{name}-{number:05d}-{start // rows_per_file:05d}.parquet"
             sink = Sink(folder, part, rules.physical, storage, codec)
-            for begin in range(start, min(start + rows_per_file, len(mine)), BATCH_ROWS):
-                taken = rows.take(mine.slice(begin, min(BATCH_ROWS, start + rows_per_file - begin))).combine_chunks()
+            for begin in range(start, min(start + rows_per_file, len(mine)), step):
+                taken = rows.take(mine.slice(begin, min(step, start + rows_per_file - begin))).combine_chunks()
                 columns = [_one_chunk(column) for column in taken.columns]
-                arrays = conform(taken.column_names, columns, rules.schema, taken.num_rows)
+                arrays = conform(taken.schema, columns, rules.schema, taken.num_rows, by_id=False)
                 sink.write(pa.RecordBatch.from_arrays(arrays, schema=rules.schema))
             if (done := sink.close(partition)) is not None:
                 written.append(done)
@@ -273,18 +282,69 @@ def _open(uri: str, storage: StorageSettings) -> pq.ParquetFile:
     return pq.ParquetFile(path, filesystem=files, memory_map=local, pre_buffer=not local)
 
 
+def at_once(schema: pa.Schema) -> int:
+    """How many rows of this schema are worked on together."""
+    return max(1, min(BATCH_ROWS, BATCH_VALUES // max(1, len(schema))))
+
+
+# Rows in the table's schema, which of them matched, and the source rows that these match.
+_Part: TypeAlias = tuple[pa.RecordBatch, pa.Array, pa.Array]
+
+
 def _batches(
-    reader: pq.ParquetFile, file: DataFile, matched: Matched | None, rules: Rules
-) -> Iterator[tuple[pa.RecordBatch, pa.Array, pa.Array]]:
+    files: Sequence[tuple[DataFile, Matched | None]], rules: Rules, storage: StorageSettings
+) -> Iterator[_Part]:
+    for file, matched in files:
+        with _open(file.uri, storage) as reader:
+            yield from _batches_of(reader, file, matched, rules)
+
+
+def _together(parts: Iterator[_Part], rows: int) -> Iterator[_Part]:
+    """The same rows in batches of about so many: those of small files together, since each batch is a row group."""
+    waiting: list[_Part] = []
+    count = 0
+    for part in parts:
+        waiting.append(part)
+        count += part[0].num_rows
+        if count * 2 >= rows:
+            yield _joined(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: Sequence[_Part]) -> _Part:
+    if len(parts) == 1:
+        return parts[0]
+    batches = [batch for batch, _, _ in parts]
+    schema = batches[0].schema
+    columns = [pa.concat_arrays([batch.column(place) for batch in batches]) for place in range(len(schema))]
+    starts = accumulate((batch.num_rows for batch in batches[:-1]), initial=0)
+    rows = [pc.add(rows, start) for (_, rows, _), start in zip(parts, starts, strict=True)]
+    return (
+        pa.RecordBatch.from_arrays(columns, schema=schema),
+        pa.concat_arrays(rows),
+        pa.concat_arrays([positions.cast(pa.int64()) for _, _, positions in parts]),
+    )
+
+
+def _batches_of(reader: pq.ParquetFile, file: DataFile, matched: Matched | None, rules: Rules) -> Iterator[_Part]:
     schema, paths = rules.schema, _path_values(file, rules.in_path)
-    known = {field.casefold() for field in schema.names}
-    wanted = [name for name in reader.schema_arrow.names if name.casefold() in known and name.casefold() not in paths]
+    # The physical fields have the ids by which the file's columns are found.
+    inside = set(rules.physical.names)
+    fields = [rules.physical.field(field.name) if field.name in inside else field for field in schema]
+    present = reader.schema_arrow
+    places = [
+        None if field.name.casefold() in paths else place
+        for field, place in zip(fields, find_columns(fields, present), strict=True)
+    ]
+    wanted = [present.names[place] for place in sorted(place for place in places if place is not None)]
     rows_of = _Places(matched.rows if matched else pa.array([], pa.int64()))
     positions_of = matched.positions if matched else pa.array([], pa.int32())
     start = 0
-    for batch in reader.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
+    for batch in reader.iter_batches(batch_size=at_once(schema), columns=wanted):
         rows = batch.num_rows
-        arrays = conform(wanted, batch.columns, schema, rows)
+        arrays = conform(batch.schema, batch.columns, fields, rows, by_id=True)
         for place, name in enumerate(schema.names):
             if name.casefold() in paths:
                 arrays[place] = _repeated(paths[name.casefold()], schema.field(place).type, rows)
@@ -324,7 +384,7 @@ class _Places:
 
 
 def _updated(
-    batch: pa.RecordBatch, rows: pa.Array, source: pa.Table, positions: pa.Array, emptied: frozenset[str]
+    batch: pa.RecordBatch, rows: pa.Array, source: pa.Table, positions: pa.Array, rules: Rules
 ) -> pa.RecordBatch:
     mask = _mask(batch.num_rows, rows)
     arrays = []
@@ -332,9 +392,11 @@ def _updated(
     for field_ in batch.schema:
         old = batch.column(field_.name)
         if field_.name in delivered:
-            new = source.column(field_.name).take(positions)
-            arrays.append(_replace(old, mask, _one_chunk(new)))
-        elif field_.name in emptied:
+            new = _one_chunk(source.column(field_.name).take(positions))
+            if (lacking := rules.kept_fields.get(field_.name)) is not None:
+                new = with_kept_fields(new, old.take(rows), lacking)
+            arrays.append(_replace(old, mask, new))
+        elif field_.name in rules.emptied:
             arrays.append(pc.if_else(mask, pa.scalar(None, old.type), old))
         else:
             arrays.append(old)
@@ -387,6 +449,15 @@ def _partitions(
         first = mine[0].as_py()
         yield {name: text[first].as_py() for name, text in zip(partition_by, texts, strict=True)}, chosen.take(mine)
         start += count
+
+
+def split_by_partition(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
+    """The rows of each partition, with its values as text."""
+    if not partition_by:
+        yield {}, rows
+        return
+    for partition, mine in _partitions(rows, counting(rows.num_rows), partition_by):
+        yield partition, rows if len(mine) == rows.num_rows else rows.take(mine)
 
 
 def as_text(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 
 from lakebed.errors import EngineError
 from lakebed.kernels.conform import as_type
+from lakebed.kernels.files import failed
 from lakebed.kernels.keys import canonical, counting
 from lakebed.kernels.merge import BATCH_ROWS, Matched, Rules, read_keys, rewrite, write_rows
-from lakebed.kernels.merge_tasks import StagedSource, failed
+from lakebed.kernels.merge_tasks import StagedSource
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, MergeCounts, Merged, WrittenFile
 
@@ -79,7 +80,7 @@ class ApplyPack:
         try:
             done = self._insert(group, number) if number < 0 else self._rewrite(group, number)
         except (pa.ArrowException, OSError) as error:
-            return _result(failed(error))
+            return _result(failed(error, "the merge"))
         return _result(done)
 
     def _rows(self, group: pa.Table) -> pa.Table:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from lakebed.errors import EngineError
 from lakebed.kernels.conform import as_type
-from lakebed.kernels.files import filesystem
+from lakebed.kernels.files import failed, filesystem
 from lakebed.kernels.keys import KeyIndex
 from lakebed.kernels.merge import BATCH_ROWS, Rules, Sink, match, rewrite, write_rows
 from lakebed.kernels.storage_settings import StorageSettings
@@ -115,7 +115,7 @@ class MatchTasks:
         try:
             found = list(match(group, self.key_schema, _index(self.source), self.source.storage, in_path=self.in_path))
         except (pa.ArrowException, OSError) as error:
-            return failed(error)
+            return failed(error, "the merge")
         files = tuple(FileMatches(file.uri, len(one.rows), one.nulls) for file, one in zip(group, found, strict=True))
         positions = [one.positions for one in found if len(one.positions)]
         return GroupMatches(files, pc.unique(pa.concat_arrays(positions)) if positions else pa.array([], pa.int32()))
@@ -139,7 +139,7 @@ class WriteTasks:
                 return self._rewrite(number, self.packs[number])
             return self._insert(number - len(self.packs))
         except (pa.ArrowException, OSError) as error:
-            return failed(error)
+            return failed(error, "the merge")
 
     def _rewrite(self, number: int, pack: tuple[DataFile, ...]) -> Merged:
         storage = self.source.storage
@@ -174,8 +174,3 @@ class WriteTasks:
             storage=self.source.storage,
             codec=self.codec,
         )
-
-
-def failed(error: Exception) -> EngineError:
-    """What travels back as a value: an exception would be retried by Spark, and end in Java."""
-    return EngineError(f"PyArrow failed on a Spark worker during the merge: {error}")

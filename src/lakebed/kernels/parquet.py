@@ -31,20 +31,31 @@ class ParquetOutput:
     """Collects tables and writes them below one partition of the staging. Nothing exists until `close` returns it."""
 
     def __init__(
-        self, staging: Staging, storage: StorageSettings, *, name: str, partition: Mapping[str, str | None]
+        self,
+        staging: Staging,
+        storage: StorageSettings,
+        *,
+        name: str,
+        partition: Mapping[str, str | None],
+        in_folders: bool = True,
+        compression: str = COMPRESSION,
+        file_bytes: int | None = None,
     ) -> None:
+        """`in_folders` False leaves the partition out of the paths, which are the target's to choose."""
         self._staging = staging
+        self._compression = compression
+        self._file_bytes = FILE_BYTES if file_bytes is None else file_bytes
         self._storage = storage
         self._name = name
         self._partition = partition
         self._subfolder = "".join(
             f"{quote(column)}={_NULL_PARTITION if value is None else quote(value, safe=' ')}/"
-            for column, value in partition.items()
+            for column, value in (partition if in_folders else {}).items()
         )
         # Attempts of one task, speculative ones too, must never write to one path.
         self._attempt = uuid.uuid4().hex[:12]
         self._pending: list[pa.Table] = []
-        self._pending_bytes = 0
+        self.pending_bytes = 0
         self._pending_rows = 0
         self._open: _OpenFile | None = None
         self._files: list[WrittenFile] = []
@@ -54,9 +65,9 @@ class ParquetOutput:
         if rows.num_rows == 0:
             return
         self._pending.append(rows)
-        self._pending_bytes += rows.nbytes
+        self.pending_bytes += rows.nbytes
         self._pending_rows += rows.num_rows
-        if self._pending_bytes >= ROW_GROUP_BYTES or self._pending_rows >= ROW_GROUP_ROWS:
+        if self.pending_bytes >= ROW_GROUP_BYTES or self._pending_rows >= ROW_GROUP_ROWS:
             self._write_row_group()
 
     def close(self) -> tuple[WrittenFile, ...]:
@@ -77,12 +88,12 @@ class ParquetOutput:
             return
         table = pa.concat_tables(self._pending)
         self._pending.clear()
-        self._pending_bytes = self._pending_rows = 0
+        self.pending_bytes = self._pending_rows = 0
         if self._open is None:
             path = f"{self._subfolder}part-{self._name}-{len(self._files):03d}-{self._attempt}.parquet"
-            self._open = _OpenFile(self._staging, self._storage, path, table)
+            self._open = _OpenFile(self._staging, self._storage, path, table, self._compression)
         self._open.writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-        if self._open.sink.tell() >= FILE_BYTES:
+        if self._open.sink.tell() >= self._file_bytes:
             self._finish_file()
 
     def _finish_file(self) -> None:
@@ -92,7 +103,9 @@ class ParquetOutput:
 
 
 class _OpenFile:
-    def __init__(self, staging: Staging, storage: StorageSettings, path: str, first: pa.Table) -> None:
+    def __init__(
+        self, staging: Staging, storage: StorageSettings, path: str, first: pa.Table, compression: str
+    ) -> None:
         self.path = path
         opened, full_path = filesystem(f"{staging.folder.rstrip('/')}/{path}", storage)
         if isinstance(opened, pafs.LocalFileSystem):
@@ -102,7 +115,7 @@ class _OpenFile:
         self.writer = pq.ParquetWriter(
             self.sink,
             staging.schema,
-            compression=COMPRESSION,
+            compression=compression,
             use_dictionary=repeating_columns(first),
             store_decimal_as_integer=True,
             metadata_collector=self.metadata,

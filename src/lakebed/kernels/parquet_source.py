@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakebed.errors import SourceError
-from lakebed.kernels.conform import as_type
+from lakebed.errors import SourceError, UnplannedColumns
+from lakebed.kernels.conform import as_type, loses_fields
 from lakebed.kernels.csv import Batch, RejectedRows
 from lakebed.kernels.files import filesystem
-from lakebed.kernels.header import match_header
+from lakebed.kernels.header import distinct_originals, match_header
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import ParsedColumn, checked, exact_type, holds, is_text, parse, typed
 from lakebed.model import RejectedValue, SourceFile
@@ -44,15 +44,56 @@ def read_parquet(
         raise SourceError(
             f"{source.key}: not readable as Parquet: {error}", remedy="Copy the file again: it is damaged or cut short."
         ) from error
-    names, missing = match_header(file.schema_arrow.names, columns, file=source.key, required=required)
-    return ParquetRead(_batches(file, source, names, types), missing)
+    places = _places(file.schema_arrow, columns)
+    names, missing = _match_columns(file.schema_arrow, places, source.key, columns, types, required)
+    return ParquetRead(_batches(file, source, places, names, types), missing)
+
+
+def _places(schema: pa.Schema, columns: Sequence[tuple[str, str]]) -> list[int]:
+    """The columns to read. One that holds nothing waits for its type, and the plan leaves it out."""
+    planned = {original for original, _ in columns}
+    return [
+        place
+        for place, name in enumerate(distinct_originals(schema.names))
+        if name in planned or not pa.types.is_null(schema.field(place).type)
+    ]
+
+
+def _match_columns(
+    schema: pa.Schema,
+    places: Sequence[int],
+    key: str,
+    columns: Sequence[tuple[str, str]],
+    types: Mapping[str, pa.DataType],
+    required: Collection[str],
+) -> tuple[list[str], tuple[str, ...]]:
+    """As `match_header`; what the plan does not know is raised with its types, fields inside known columns too."""
+    originals = distinct_originals(schema.names)
+    given = {originals[place]: schema.field(place).type for place in places}
+    waiting = set(originals).difference(given)
+    needed = [original for original in required if original not in waiting]
+    try:
+        names, missing = match_header(list(given), columns, file=key, required=needed)
+    except UnplannedColumns as error:
+        raise UnplannedColumns(
+            file=key, names=error.names, types={name: (given[name],) for name in error.names}
+        ) from None
+    # A cast leaves out the fields of a struct that its new type lacks, and says nothing.
+    grown = [one for one, name in zip(given, names, strict=True) if loses_fields(given[one], types[name])]
+    if grown:
+        raise UnplannedColumns(file=key, names=grown, types={name: (given[name],) for name in grown})
+    return names, missing
 
 
 def _batches(
-    file: pq.ParquetFile, source: SourceFile, names: Sequence[str], types: Mapping[str, pa.DataType]
+    file: pq.ParquetFile,
+    source: SourceFile,
+    places: Sequence[int],
+    names: Sequence[str],
+    types: Mapping[str, pa.DataType],
 ) -> Iterator[Batch]:
     first = 0
-    originals = file.schema_arrow.names
+    originals = [file.schema_arrow.names[place] for place in places]
     batches = file.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
     while True:
         try:
@@ -63,7 +104,8 @@ def _batches(
             ) from error
         if batch is None:
             return
-        yield _typed(pa.Table.from_batches([batch]), source.key, first, originals, names, types)
+        read = pa.Table.from_batches([batch]).select(list(places))
+        yield _typed(read, source.key, first, originals, names, types)
         first += batch.num_rows
 
 

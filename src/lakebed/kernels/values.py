@@ -5,14 +5,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Holds any sum of decimal(38) values, which the default of 28 digits would round; Inexact is a trap, not a guess.
-EXACT = Context(prec=400, Emin=-100_000, Emax=100_000, traps=[InvalidOperation, DivisionByZero, Overflow, Inexact])
+# Money is added up in this, before and after it is written: it has more digits than a sum of decimals, or of doubles
+# from 1e308 to 5e-324, can have. The default of 28 would round. Inexact is a trap, not a guess; NaN stays NaN.
+EXACT = Context(prec=1000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact])
 
 # Exports of databases, FOCUS's own sample among them, write this word for no value. In text it may be a value.
 NULL_WORD = "NULL"
@@ -186,9 +187,9 @@ def decimal_from(text: str, wanted: pa.DataType) -> Decimal:
         return Decimal(0)
     try:
         scaled = EXACT.quantize(number, Decimal((0, (1,), -wanted.scale)))
-    except (Inexact, InvalidOperation) as error:
+    except Inexact as error:
         raise ValueError(text) from error
-    if scaled.adjusted() >= wanted.precision - wanted.scale:
+    if scaled.is_nan() or scaled.adjusted() >= wanted.precision - wanted.scale:
         raise ValueError(text)
     return scaled
 
@@ -197,12 +198,14 @@ def decimal_digits(text: str) -> tuple[int, int] | None:
     """How many digits the number that the text writes has before and behind the point; None where it writes none."""
     if not _NUMBER.fullmatch(text):
         return None
-    # Zeros at the end of the decimals need no place, zeros before the point do.
     number = Decimal(text)
     if not number:
         return 0, 0
-    stripped = number.normalize(EXACT)
-    return max(0, stripped.adjusted() + 1), max(0, -int(stripped.as_tuple().exponent))
+    # Zeros at the end of the decimals need no place, zeros before the point do. Any context would have too few digits
+    # for some text.
+    written = "".join(map(str, number.as_tuple().digits))
+    zeros = len(written) - len(written.rstrip("0"))
+    return max(0, number.adjusted() + 1), max(0, -int(number.as_tuple().exponent) - zeros)
 
 
 def _moment(text: str, wanted: pa.DataType) -> datetime:

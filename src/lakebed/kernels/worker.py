@@ -1,7 +1,7 @@
 """The worker's side of a Spark job: numbers of tasks come in, pickled results go out, never a row of data."""
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -53,7 +53,7 @@ class RewriteTasks:
     staging: Staging
     storage: StorageSettings
     files: tuple[DataFile, ...]
-    without: dict[str, str] | None
+    without: Mapping[str, object] | None
 
     def __call__(self, number: int) -> tuple[WrittenFile, ...] | LakebedError:
         try:

@@ -4,6 +4,7 @@ Imported wins at table level: where it defines a table, what the script declares
 contradictions are reported, but not used. With `merge_columns` the columns that only the script declares are added.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from lakebed.errors import LineageError
 from lakebed.lineage.case_rules import name_rules
+from lakebed.lineage.contract import ResolutionSource
 from lakebed.lineage.data_types import same_type
 from lakebed.lineage.dialects import Dialect
 from lakebed.lineage.schema_json import ImportedTable, imported_tables, text
@@ -61,6 +63,10 @@ class Catalog:
         for table in imported_tables(request):
             self._import(table)
         self.has_imported = bool(self._imported)
+        # the tables that statements named so far
+        self._used: set[tuple[str, ...]] = set()
+        # names of procedures and functions that the script defines
+        self.routines: set[str] = set()
 
     def key(self, parts: Sequence[NamePart]) -> TableKey:
         table_key = self.rules.table_key
@@ -109,6 +115,15 @@ class Catalog:
             if schema and key[1:2] == schema:
                 yield key[2:]
 
+    def possible_keys(self, parts: Sequence[NamePart]) -> tuple[TableKey, ...]:
+        """The full names that a name as written may stand for, best first."""
+        return tuple(self._candidates(self.key(parts)))
+
+    def declared_key(self, parts: Sequence[NamePart]) -> TableKey:
+        """The full name that a table gets which is created under this name."""
+        fold = self.rules.table_key
+        return tuple([fold(part, True) for part in self.spelled(parts)])
+
     def spelled(self, parts: Sequence[NamePart]) -> tuple[str, ...]:
         """The parts of a name that is not in the catalog: as written or folded, completed by the defaults."""
         spelling = self.rules.table_spelling
@@ -129,6 +144,10 @@ class Catalog:
             name = self._spelled[key] = ".".join(self.spelled(parts))
         return name
 
+    def origin_of(self, name: str) -> ResolutionSource:
+        """Where a table of this dotted name is known from."""
+        return next((table.origin for table in self.tables() if table.name == name), "unknown")
+
     def similar(self, parts: Sequence[NamePart]) -> str | None:
         """A table of the catalog with the same last part, for the hint of an unknown table."""
         return self._by_last.get(self.key(parts)[-1]) if parts else None
@@ -138,9 +157,14 @@ class Catalog:
         key = self.key(parts)
         if not key:
             return None
+        if key[-1].endswith("*") and self.dialect.name == "bigquery":
+            return self._find_wildcard(key)
         imported, implied = self._imported, self._implied
         if len(key) == 1 and not self.search_path and not self.default_schema:
-            return imported.get(key) or implied.get(key)
+            table = imported.get(key) or implied.get(key)
+            if table is not None:
+                self._used.add(table.parts)
+            return table
         temporary = implied.get(key)
         if temporary is not None and temporary.temporary and key not in imported:
             # a temporary table hides tables of the same name in every schema
@@ -148,7 +172,25 @@ class Catalog:
         for candidate in self._candidates(key):
             table = imported.get(candidate) or implied.get(candidate)
             if table is not None:
+                self._used.add(table.parts)
                 return table
+        return None
+
+    def _find_wildcard(self, key: TableKey) -> CatalogTable | None:
+        """BigQuery's `events_*`: one table with the columns of the newest that it stands for."""
+        for candidate in self._candidates(key):
+            *namespace, prefix = candidate
+            last = len(candidate) - 1
+            matching = [
+                name
+                for name in (*self._imported, *self._implied)
+                if len(name) == len(candidate) and list(name[:last]) == namespace and name[last].startswith(prefix[:-1])
+            ]
+            if matching:
+                newest = max(matching)
+                table = self._imported.get(newest) or self._implied[newest]
+                self._used.add(table.parts)
+                return table.renamed((*table.parts[:-1], prefix))
         return None
 
     def _import(self, table: ImportedTable) -> None:
@@ -160,14 +202,17 @@ class Catalog:
         self._imported.setdefault(folded, entry)
 
     def _read_columns(self, table: ImportedTable) -> tuple[CatalogColumn, ...]:
-        key = self.rules.column_key
+        fold = self.rules.column_key
         merged = self.merge_columns
-        return tuple(
-            [
-                CatalogColumn(name, key(name, True), kind, "implied" if implied and merged else "imported")
-                for name, kind, implied in table.read_columns()
-            ]
-        )
+        columns = [
+            CatalogColumn(name, fold(name, False), kind, "implied" if implied and merged else "imported")
+            for name, kind, implied in table.read_columns()
+        ]
+        if self.rules.folds:
+            # names are folded like those of a script; where that would make two columns one, each keeps its spelling
+            counts = Counter(column.key for column in columns)
+            columns = [c if counts[c.key] == 1 else c._replace(key=fold(c.name, True)) for c in columns]
+        return tuple(columns)
 
     def declare(
         self,
@@ -184,6 +229,7 @@ class Catalog:
             return None
         imported = self._find_imported(parts)
         if imported is not None:
+            self._used.add(imported.parts)
             return self._compare(imported, columns, complete)
         spelled = (
             self.spelled(parts) if not temporary else tuple(self.rules.table_spelling(p.text, p.quoted) for p in parts)
@@ -220,7 +266,10 @@ class Catalog:
         retyped = tuple(
             column.name
             for key, column in declared.items()
-            if key in have and not same_type(column.data_type, have[key].data_type, self.dialect)
+            if key in have
+            # an inferred type may be wider or narrower than what an engine makes of it: it contradicts nothing
+            and not column.inferred
+            and not same_type(column.data_type, have[key].data_type, self.dialect)
         )
         if self.merge_columns:
             added = tuple(column._replace(origin="implied") for key, column in declared.items() if key not in have)
@@ -270,17 +319,21 @@ class Catalog:
         for key in [key for key in self._implied if key[:-1][-len(prefix) :] == prefix]:
             del self._implied[key]
 
+    def renamed_parts(self, parts: Sequence[NamePart], new: Sequence[NamePart]) -> tuple[str, ...]:
+        """The name that a table has after it was renamed: a bare one stays in its schema."""
+        table = self.find(parts)
+        target = [*parts[:-1], *new] if len(new) == 1 and len(parts) > 1 else new
+        spelled = self.spelled(target)
+        if len(target) == 1 and table is not None and len(table.parts) > 1:
+            return (*table.parts[:-1], spelled[-1])
+        return spelled
+
     def rename(self, parts: Sequence[NamePart], new: Sequence[NamePart], statement_index: int) -> None:
         """Gives a table a new name; an imported table keeps its old name too."""
         table = self.find(parts)
         if table is None or not new or not self.allow_implied:
             return
-        target = new
-        if len(new) == 1 and len(parts) > 1:
-            target = [*parts[:-1], *new]
-        spelled = self.spelled(target)
-        if len(target) == 1 and len(table.parts) > 1:
-            spelled = (*table.parts[:-1], spelled[-1])
+        spelled = self.renamed_parts(parts, new)
         self.drop(parts)
         renamed = table.renamed(spelled)
         if table.origin == "imported":
@@ -297,5 +350,6 @@ class Catalog:
         self._implied[self._implied_key(two)] = one.renamed(two.parts)
 
     def tables(self) -> tuple[CatalogTable, ...]:
-        """Every table known now, imported ones first."""
-        return tuple(dict.fromkeys([*self._imported.values(), *self._implied.values()]))
+        """The tables that the statements so far used, imported ones first; what a script declares, it uses."""
+        imported = [table for table in self._imported.values() if table.parts in self._used]
+        return tuple(dict.fromkeys([*imported, *self._implied.values()]))

@@ -13,6 +13,7 @@ from lakebed.lineage.gc_pause import defer_full_collections
 
 if TYPE_CHECKING:
     from lakebed.lineage.tables import CatalogTable
+    from lakebed.lineage.transformations import Transformations
 
 Role = Literal["value", "conditional", "window", "filter", "join"]
 Severity = Literal["error", "warning", "info"]
@@ -73,6 +74,15 @@ class TableUse(NamedTuple):
     name: str
     kind: str
     resolution_source: ResolutionSource
+
+
+class Reference(NamedTuple):
+    """A column that a statement names, wherever it stands; without a column, a table that it reads."""
+
+    table: str
+    column: str
+    # where it stands first, in characters of the analysed text
+    start: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +158,28 @@ class NodesAndEdges(NamedTuple):
     edges: tuple[Edge, ...]
 
     def to_dict(self) -> dict[str, object]:
-        return {"nodes": [node.to_dict() for node in self.nodes], "edges": [edge.to_dict() for edge in self.edges]}
+        # the forms of Node.to_dict and Edge.to_dict, written out: most of a large answer is made here
+        return {
+            "nodes": [
+                {"id": key, "nodeType": kind, "label": label}
+                if source is None
+                else {"id": key, "nodeType": kind, "label": label, "resolutionSource": source}
+                for key, kind, label, source in self.nodes
+            ],
+            "edges": [
+                {"id": key, "source": source, "target": target, "edgeType": kind, "approximate": approximate}
+                if role is None
+                else {
+                    "id": key,
+                    "source": source,
+                    "target": target,
+                    "edgeType": kind,
+                    "approximate": approximate,
+                    "role": role,
+                }
+                for key, source, target, kind, role, approximate in self.edges
+            ],
+        }
 
 
 @dataclass(frozen=True)
@@ -166,6 +197,10 @@ class StatementLineage:
     tables: tuple[TableUse, ...]
     target_kind: str = "table"
     file: str | None = None
+    # what the statement would miss if it went, a CTE that nothing reads included; only where an analysis asks for it
+    references: tuple[Reference, ...] = ()
+    # how the values are made of their sources; only where an analysis asks for it
+    transformations: "Transformations | None" = None
 
     @cached_property
     def graph(self) -> NodesAndEdges:
@@ -181,7 +216,16 @@ class StatementLineage:
             "target": self.target,
             "outputs": list(self.outputs),
             "starExpansion": self.star_expansion,
-            "columnLineage": [edge.to_dict() for edge in self.column_lineage],
+            "columnLineage": [
+                {
+                    "source": {"table": source, "column": column, "path": list(path)},
+                    "target": {"table": target, "column": target_column},
+                    "position": position,
+                    "role": role,
+                    "approximate": approximate,
+                }
+                for source, column, path, target, target_column, position, role, approximate in self.column_lineage
+            ],
             "tableLineage": [edge.to_dict() for edge in self.table_lineage],
             **self.graph.to_dict(),
         }
@@ -196,6 +240,8 @@ class ResolvedColumn(NamedTuple):
     name: str
     data_type: str | None = None
     origin: Origin | None = None
+    # whether the type was inferred from an expression, and not declared
+    inferred: bool = False
 
     def to_dict(self) -> dict[str, object]:
         column: dict[str, object] = {"name": self.name}
@@ -203,6 +249,8 @@ class ResolvedColumn(NamedTuple):
             column["dataType"] = self.data_type
         if self.origin is not None:
             column["origin"] = self.origin
+        if self.inferred:
+            column["inferred"] = True
         return column
 
 
@@ -228,7 +276,12 @@ class ResolvedTable:
             table["schema"] = self.schema
         table |= {
             "name": self.name,
-            "columns": [column.to_dict() for column in self.columns],
+            "columns": [
+                {"name": name, "dataType": kind, "origin": origin}
+                if kind is not None and origin is not None and not inferred
+                else ResolvedColumn(name, kind, origin, inferred).to_dict()
+                for name, kind, origin, inferred in self.columns
+            ],
             "origin": self.origin,
             "updatedAt": self.updated_at,
             "temporary": self.temporary,

@@ -7,32 +7,50 @@ Everything becomes the contract's `{"tables": [...]}`. What an address means:
     duckdb:FILE            every table and view of a DuckDB file (`#TABLE` for one)
     parquet:FOLDER         one table, named after the folder or file
     iceberg:NS[.TABLE]     the tables of a namespace in the work directory's catalog
-    spark: or spark:DB     the catalog of the Spark session
-    dbt:manifest.json      sources, seeds and models of a dbt project
+    spark or spark:DB      the catalog of a Spark session: the active one, else one that the settings describe
+    dbt:PLACE              sources, seeds and models of a dbt project: its folder, manifest.json or catalog.json
+    columns.csv            information_schema.columns, as any database exports it
+    postgresql://...       every table of a database, through SQLAlchemy (`#SCHEMA` for one schema)
+
+In Python a Spark session and an SQLAlchemy engine can be given as they are.
 """
 
+import csv
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from lakebed.errors import ConfigError, LineageError
-from lakebed.lineage.analyze import analyze
-
-SchemaTable = dict[str, object]
+from lakebed.lineage.analyze import Analyzer, Script
+from lakebed.lineage.database_schema import is_database_url, read_database
+from lakebed.lineage.dbt_artifacts import (
+    DbtNode,
+    SchemaTable,
+    catalog_columns,
+    catalog_tables,
+    dbt_tables,
+    read_artifact,
+)
 
 KINDS = ("duckdb", "parquet", "iceberg", "spark", "dbt")
 
 
-def load_schema(addresses: Iterable[str], *, dialect: str = "spark", workdir: str | None = None) -> dict[str, object]:
+def load_schema(
+    addresses: Iterable[object], *, dialect: str = "spark", workdir: str | None = None
+) -> dict[str, object]:
     """The imported schema that one or several addresses give; settings of a JSON file (search path, defaults) count."""
     merged: dict[str, object] = {}
     tables: list[SchemaTable] = []
+    paths: list[object] = []
     for address in addresses:
         found = _load(address, dialect, workdir)
-        tables += _tables(found, address)
+        tables += _tables(found, str(address))
         merged |= {name: value for name, value in found.items() if name != "tables"}
-    return {**merged, "tables": tables}
+        search = found.get("searchPath")
+        paths += [one for one in (search if isinstance(search, list | tuple) else ()) if one not in paths]
+    return {**merged, **({"searchPath": paths} if paths else {}), "tables": tables}
 
 
 def _tables(schema: Mapping[str, object], address: str) -> list[SchemaTable]:
@@ -42,8 +60,17 @@ def _tables(schema: Mapping[str, object], address: str) -> list[SchemaTable]:
     return tables
 
 
-def _load(address: str, dialect: str, workdir: str | None) -> Mapping[str, object]:
+def _load(source: object, dialect: str, workdir: str | None) -> Mapping[str, object]:
+    if isinstance(source, Mapping):
+        return source
+    if not isinstance(source, str | Path):
+        return _from_object(source)
+    address = str(source)
+    if is_database_url(address):
+        return read_database(address)
     kind, separator, place = address.partition(":")
+    if address == "spark":
+        separator = ":"
     if separator and kind in KINDS:
         if kind == "duckdb":
             return {"tables": from_duckdb(place)}
@@ -52,18 +79,36 @@ def _load(address: str, dialect: str, workdir: str | None) -> Mapping[str, objec
         if kind == "iceberg":
             return {"tables": from_iceberg(place, workdir=workdir)}
         if kind == "spark":
-            return {"tables": from_spark(place or None)}
-        return {"tables": from_dbt_manifest(Path(place))}
+            return {"tables": from_spark(place or None, workdir=workdir)}
+        return {"tables": from_dbt(Path(place))}
     path = Path(address)
-    if not path.exists():
+    if not path.is_file():
         raise ConfigError(
             f"the schema {address} is not there",
-            remedy=f"Give a .json or .sql file, or an address: {', '.join(f'{kind}:...' for kind in KINDS)}.",
+            remedy="Give a .json, .sql or .csv file, a database's URL, or an address: "
+            f"{', '.join(f'{kind}:...' for kind in KINDS)}.",
         )
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the schema {address} is not text in UTF-8", remedy="Convert it to UTF-8.") from error
     if path.suffix.lower() in (".sql", ".ddl"):
         return {"tables": from_ddl(text, dialect=dialect)}
+    if path.suffix.lower() == ".csv":
+        return {"tables": from_information_schema(text, address)}
     return from_json(text, address)
+
+
+def _from_object(source: object) -> Mapping[str, object]:
+    """A Spark session or an SQLAlchemy engine, known by what it can do: neither need be installed for the other."""
+    if hasattr(source, "catalog") and hasattr(source, "table"):
+        return {"tables": from_spark(session=source)}
+    if hasattr(source, "connect") and hasattr(source, "dialect"):
+        return read_database(source)
+    raise ConfigError(
+        f"a schema cannot be read from a {type(source).__name__}",
+        remedy="Give a mapping, an address, a Spark session or an SQLAlchemy engine.",
+    )
 
 
 def from_json(text: str, where: str = "schema") -> Mapping[str, object]:
@@ -75,7 +120,7 @@ def from_json(text: str, where: str = "schema") -> Mapping[str, object]:
     if isinstance(loaded, dict) and isinstance(loaded.get("resolvedSchema"), dict):
         loaded = loaded["resolvedSchema"]
     if isinstance(loaded, dict) and isinstance(loaded.get("nodes"), dict):
-        return {"tables": _dbt_tables(loaded)}
+        return {"tables": catalog_tables(loaded) if _is_catalog(loaded) else dbt_tables(DbtNode.of(loaded), {})}
     if not isinstance(loaded, dict):
         raise LineageError(f"{where} is not a JSON object", remedy='A schema is {"tables": [...]}.')
     return loaded
@@ -83,7 +128,38 @@ def from_json(text: str, where: str = "schema") -> Mapping[str, object]:
 
 def from_ddl(sql: str, *, dialect: str = "spark") -> list[SchemaTable]:
     """The tables that a script declares."""
-    return [dict(table.to_dict()) for table in analyze(sql, dialect=dialect).resolved_schema.tables]
+    analyzer = Analyzer(dialect=dialect)
+    analyzer.add(Script(sql))
+    return [dict(table.to_dict()) for table in analyzer.result().resolved_schema.tables]
+
+
+def from_information_schema(text: str, where: str = "the file") -> list[SchemaTable]:
+    """`SELECT * FROM information_schema.columns` as CSV: one row for each column, in any order of rows."""
+    rows = csv.DictReader(text.splitlines())
+    names = {name.strip().lower(): name for name in rows.fieldnames or []}
+    if "table_name" not in names or "column_name" not in names:
+        raise LineageError(
+            f"{where} has no columns table_name and column_name",
+            remedy="Export information_schema.columns with its header.",
+        )
+    tables: dict[tuple[str, str, str], list[tuple[int, dict[str, str]]]] = {}
+    for number, row in enumerate(rows):
+        facts = {key: (row.get(name) or "").strip() for key, name in names.items()}
+        if not facts["table_name"] or not facts["column_name"]:
+            raise LineageError(f"{where}, line {number + 2}: no table or no column", remedy="Check the file.")
+        position = facts.get("ordinal_position", "")
+        column = {"name": facts["column_name"], **({"dataType": facts["data_type"]} if facts.get("data_type") else {})}
+        key = (facts.get("table_catalog", ""), facts.get("table_schema", ""), facts["table_name"])
+        tables.setdefault(key, []).append((int(position) if position.isdigit() else number, column))
+    return [
+        {
+            **({"catalog": catalog} if catalog else {}),
+            **({"schema": schema} if schema else {}),
+            "name": table,
+            "columns": [column for _, column in sorted(columns, key=lambda item: item[0])],
+        }
+        for (catalog, schema, table), columns in tables.items()
+    ]
 
 
 def from_duckdb(place: str) -> list[SchemaTable]:
@@ -183,61 +259,71 @@ def from_iceberg(place: str, *, workdir: str | None = None) -> list[SchemaTable]
     ]
 
 
-def from_spark(database: str | None = None, *, session: object | None = None) -> list[SchemaTable]:
-    """Tables and views of a Spark session's catalog, temporary views too; of the active one where none is given."""
+def from_spark(
+    database: str | None = None, *, session: object | None = None, workdir: str | None = None
+) -> list[SchemaTable]:
+    """Tables and views of a Spark session's catalog, temporary views too.
+
+    Without a session it is the active one, and without that one is started as the settings say.
+    """
     from lakebed.engines.registry import require_engine
 
     require_engine("spark", "the schema of a Spark session")
-    from pyspark.sql import SparkSession
-
-    spark: Any = session if session is not None else SparkSession.getActiveSession()
-    if spark is None:
-        raise LineageError(
-            "there is no Spark session whose catalog could be read",
-            remedy="Call lakebed.lineage.imports.from_spark(session=...) from the program that has one.",
-        )
-    current = spark.catalog.currentDatabase()
-    tables: list[SchemaTable] = []
-    for entry in spark.catalog.listTables(database or current):
-        name = entry.name if entry.isTemporary else f"`{'`.`'.join([*(entry.namespace or []), entry.name])}`"
-        columns = [
-            {"name": field.name, "dataType": field.dataType.simpleString()} for field in spark.table(name).schema
-        ]
-        table: SchemaTable = {"name": entry.name, "columns": columns}
-        namespace = ".".join(entry.namespace or [])
-        if namespace and namespace != current:
-            table["schema"] = namespace
-        tables.append(table)
-    return tables
-
-
-def from_dbt_manifest(path: Path) -> list[SchemaTable]:
-    """Sources, seeds, snapshots and models of a dbt manifest, with the columns that the project documents."""
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        raise ConfigError(f"{path} is not a dbt manifest: {error}", remedy="Run dbt parse or dbt compile.") from error
-    return _dbt_tables(manifest)
-
-
-def _dbt_tables(manifest: Mapping[str, object]) -> list[SchemaTable]:
-    tables: list[SchemaTable] = []
-    for group in ("sources", "nodes"):
-        nodes = manifest.get(group)
-        for node in (nodes if isinstance(nodes, dict) else {}).values():
-            if node.get("resource_type") not in ("source", "seed", "snapshot", "model"):
-                continue
+    with _spark_session(session, workdir) as spark:
+        current = spark.catalog.currentDatabase()
+        tables: list[SchemaTable] = []
+        for entry in spark.catalog.listTables(database or current):
+            name = entry.name if entry.isTemporary else f"`{'`.`'.join([*(entry.namespace or []), entry.name])}`"
             columns = [
-                {"name": column["name"], **({"dataType": column["data_type"]} if column.get("data_type") else {})}
-                for column in (node.get("columns") or {}).values()
+                {"name": field.name, "dataType": field.dataType.simpleString()} for field in spark.table(name).schema
             ]
-            if columns:
-                table: SchemaTable = {
-                    "name": node.get("identifier") or node.get("alias") or node["name"],
-                    "columns": columns,
-                    # documented columns need not be all of them, except where a contract enforces them
-                    "complete": bool((node.get("contract") or {}).get("enforced")),
-                }
-                table |= {k: v for k, v in (("schema", node.get("schema")), ("catalog", node.get("database"))) if v}
-                tables.append(table)
-    return tables
+            table: SchemaTable = {"name": entry.name, "columns": columns}
+            namespace = ".".join(entry.namespace or [])
+            if namespace and namespace != current:
+                table["schema"] = namespace
+            tables.append(table)
+        return tables
+
+
+@contextmanager
+def _spark_session(session: object | None, workdir: str | None) -> Iterator[Any]:
+    if session is not None:
+        yield session
+        return
+    from lakebed.config import load_settings
+    from lakebed.engines.spark.session import open_session
+
+    with open_session(load_settings({"workdir": workdir})) as opened:
+        yield opened.spark
+
+
+def from_dbt(place: Path) -> list[SchemaTable]:
+    """Sources, seeds, snapshots and models of a dbt project, with the columns that dbt found or the project documents.
+
+    The place is the project's folder, its target folder, or one of the files that dbt writes there.
+    """
+    folders = (place / "target", place) if place.is_dir() else (place.parent,)
+    folder = next((one for one in folders if any((one / name).is_file() for name in _ARTIFACTS)), folders[-1])
+    manifest_path, catalog_path = (folder / name for name in _ARTIFACTS)
+    if place.is_file() or not place.exists():
+        loaded = read_artifact(place, "manifest", remedy="Run dbt parse or dbt compile.")
+        if _is_catalog(loaded):
+            return catalog_tables(loaded)
+        manifest_path = place
+    catalog: Mapping[str, object] = {}
+    if catalog_path.is_file():
+        catalog = read_artifact(catalog_path, "catalog", remedy="Run dbt docs generate.")
+    if not manifest_path.is_file() and catalog:
+        return catalog_tables(catalog)
+    manifest = read_artifact(manifest_path, "manifest", remedy="Run dbt parse or dbt compile.")
+    return dbt_tables(DbtNode.of(manifest), catalog_columns(catalog))
+
+
+_ARTIFACTS = ("manifest.json", "catalog.json")
+
+
+def _is_catalog(artifact: Mapping[str, object]) -> bool:
+    """A catalog's nodes are described by `metadata`, a manifest's by `resource_type`."""
+    groups = [group for name in ("nodes", "sources") if isinstance(group := artifact.get(name), dict)]
+    found = [node for group in groups for node in group.values()]
+    return bool(found) and all(isinstance(node, dict) and "metadata" in node for node in found)

@@ -5,8 +5,12 @@ physical columns behind it. Where columns are not known, `unknown` says what a n
 """
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from lakebed.lineage.data_types import struct_fields
+
+if TYPE_CHECKING:
+    from lakebed.lineage.type_inference import SelectOrigin
 
 # (table, column, path into a struct, role, approximate). A bare tuple, because a statement makes thousands.
 Ref = tuple[str, str, tuple[str, ...], str, bool]
@@ -156,7 +160,18 @@ class Without(Unknown):
 class Relation:
     """Columns in order, with their sources."""
 
-    __slots__ = ("_by_key", "doubt", "folded", "keys", "names", "refs", "repeated", "table", "types", "unknown")
+    __slots__ = (
+        "_by_key",
+        "doubt",
+        "keys",
+        "names",
+        "origin",
+        "refs",
+        "repeated",
+        "table",
+        "types",
+        "unknown",
+    )
 
     def __init__(
         self,
@@ -168,7 +183,7 @@ class Relation:
         table: str | None = None,
         doubt: bool = False,
         types: dict[str, str] | None = None,
-        folded: dict[str, Refs] | None = None,
+        origin: "SelectOrigin | Relation | list[Relation] | None" = None,
     ) -> None:
         self.names = names
         self.keys = keys
@@ -179,8 +194,8 @@ class Relation:
         # imported and implied schema contradict each other: a star over it is approximate
         self.doubt = doubt
         self.types = types
-        # further spellings that reach a column, where no column has them as its name
-        self.folded = folded
+        # what the columns were made of: a select list, another relation by position, or the branches of a union
+        self.origin = origin
         self.repeated: frozenset[str] = frozenset()
         self._by_key: dict[str, Refs] | None = None
 
@@ -190,9 +205,9 @@ class Relation:
         unknown = self.unknown
         return None if unknown is None or unknown.fields else unknown
 
-    def struct_fields(self, key: str, parser: str) -> tuple[str, ...]:
-        """The fields of a struct column; empty where its type does not list them."""
-        return struct_fields(self.types[key], parser) if self.types and key in self.types else ()
+    def struct_fields(self, key: str, parser: str, path: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """The fields of a struct column, or of a struct inside of it; empty where its type does not list them."""
+        return struct_fields(self.types[key], parser, path) if self.types and key in self.types else ()
 
     @property
     def by_key(self) -> dict[str, Refs]:
@@ -212,8 +227,9 @@ class Relation:
                 else:
                     index[key] = refs
             self.repeated = frozenset(repeated)
-        if self.folded:
-            index = {**self.folded, **index}
+        if self.names != self.keys:
+            # an imported name may have been quoted where it was exported: its exact spelling means it, too
+            index = {**dict(zip(self.names, self.refs, strict=True)), **index}
         self._by_key = index
         return index
 
@@ -226,7 +242,11 @@ class Relation:
         refs = self.refs if self.unknown is None else []
         refs = refs[:count] + [NO_REFS] * (count - len(refs)) + refs[count:]
         return Relation(
-            names + self.names[count : len(refs)], keys + self.keys[count : len(refs)], refs, doubt=self.doubt
+            names + self.names[count : len(refs)],
+            keys + self.keys[count : len(refs)],
+            refs,
+            doubt=self.doubt,
+            origin=self if self.unknown is None else None,
         )
 
     def distinct_names(self) -> "Relation":
@@ -247,4 +267,4 @@ class Relation:
             taken.add(key)
             names.append(name)
             keys.append(key)
-        return Relation(names, keys, self.refs, unknown=self.unknown, table=self.table, doubt=self.doubt)
+        return Relation(names, keys, self.refs, unknown=self.unknown, table=self.table, doubt=self.doubt, origin=self)

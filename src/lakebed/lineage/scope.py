@@ -22,15 +22,14 @@ class NamedRelation:
 
 
 class Cte:
-    """A common table expression: resolved when it is first read, in the environment where it was written."""
+    """A common table expression: resolved where it is written, with what stands before it."""
 
-    __slots__ = ("env", "node", "reads", "relation", "resolving")
+    __slots__ = ("env", "node", "reads", "relation")
 
     def __init__(self, node: exp.Expr, env: Env, relation: Relation | None = None) -> None:
         self.node = node
         self.env = env
         self.relation = relation
-        self.resolving = False
         # what its query reads: a reader of the CTE reads that, too
         self.reads: Reads | None = None
 

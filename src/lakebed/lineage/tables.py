@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lakebed.lineage.case_rules import NameRules
 from lakebed.lineage.contract import Origin, ResolvedColumn, ResolvedTable
-from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
+from lakebed.lineage.relations import Refs, Relation, UnknownTable
 
 
 class NamePart(NamedTuple):
@@ -22,6 +21,8 @@ class CatalogColumn(NamedTuple):
     key: str
     data_type: str | None = None
     origin: Origin = "imported"
+    # whether its type was inferred from an expression, and not declared
+    inferred: bool = False
 
 
 class CatalogTable:
@@ -73,20 +74,11 @@ class CatalogTable:
             self._columns = self._columns()
         return self._columns
 
-    def relation(self, rules: NameRules) -> Relation:
+    def relation(self) -> Relation:
         """The table as something to read from."""
         if self._relation is None:
             name = self.name
-            refs: list[Refs] = []
-            folded: dict[str, Refs] = {}
-            for column in self.columns:
-                ref: Ref = (name, column.name, (), "value", False)
-                refs.append((ref,))
-                if rules.folds:
-                    # an imported name matches quoted and unquoted: exports of catalogs do not tell which it was
-                    other = rules.column_key(column.name, False)
-                    if other != column.key:
-                        folded[other] = (ref,)
+            refs: list[Refs] = [((name, column.name, (), "value", False),) for column in self.columns]
             self._relation = Relation(
                 [column.name for column in self.columns],
                 [column.key for column in self.columns],
@@ -95,7 +87,6 @@ class CatalogTable:
                 table=name,
                 doubt=self.mismatch,
                 types={column.key: column.data_type for column in self.columns if column.data_type},
-                folded=folded or None,
             )
         return self._relation
 
@@ -125,13 +116,16 @@ class CatalogTable:
     def resolved(self, updated_at: str) -> ResolvedTable:
         """The table as `resolvedSchema` lists it."""
         *namespace, name = self.parts
+        implied, make = self.origin == "implied", ResolvedColumn._make
         return ResolvedTable(
             catalog=".".join(namespace[:-1]) if len(namespace) > 1 else None,
             schema=namespace[-1] if namespace else None,
             name=name,
             columns=tuple(
-                ResolvedColumn(column.name, column.data_type, "implied" if self.origin == "implied" else column.origin)
-                for column in self.columns
+                [
+                    make((name, kind, "implied" if implied else origin, inferred))
+                    for name, _, kind, origin, inferred in self.columns
+                ]
             ),
             origin=self.origin,
             updated_at=updated_at,

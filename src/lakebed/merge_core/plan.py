@@ -176,7 +176,7 @@ def _packs(files: Sequence[DataFile], remaining: int) -> tuple[tuple[DataFile, .
     packs: list[list[DataFile]] = []
     size = 0
     for file in files:
-        fits = packs and packs[-1][-1].partition == file.partition and size + file.size_bytes <= PACK_BYTES
+        fits = packs and _one_partition(packs[-1][-1], file) and size + file.size_bytes <= PACK_BYTES
         if fits:
             packs[-1].append(file)
             size += file.size_bytes
@@ -184,3 +184,7 @@ def _packs(files: Sequence[DataFile], remaining: int) -> tuple[tuple[DataFile, .
             packs.append([file])
             size = file.size_bytes
     return tuple(tuple(pack) for pack in packs)
+
+
+def _one_partition(one: DataFile, other: DataFile) -> bool:
+    return one.partition == other.partition and one.partition_key == other.partition_key

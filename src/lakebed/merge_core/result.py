@@ -7,6 +7,7 @@ from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.plan import MergePlan
 from lakebed.merge_core.refusals import NOTHING_COMMITTED
 from lakebed.merge_core.spec import MergeStrategy
+from lakebed.schema.evolve import EvolutionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class MergeResult:
     """What a merge did. Always `total = before + inserted - deleted`, which is what lies on disk.
 
     Of a dry run it is what the merge would do; `plan` says how. `source_rows` are those that were merged, after
-    deduplication where that was asked for; `files` are the new ones of a target that is made of files.
+    deduplication where that was asked for; `files` are the new ones of a target that is made of files. `retries` is how
+    often it was tried again because another writer had committed first.
     """
 
     inserted: int = 0
@@ -35,6 +37,7 @@ class MergeResult:
     total: int = 0
     before: int = 0
     added_columns: tuple[str, ...] = ()
+    waiting_columns: tuple[str, ...] = ()  # hold nothing in the source: created with their first real type
     files_rewritten: int = 0
     files_kept: int = 0
     dry_run: bool = False
@@ -42,6 +45,7 @@ class MergeResult:
     source_rows: int = 0
     files: tuple[MergedFile, ...] = ()
     plan: MergePlan | None = field(default=None, compare=False, repr=False)
+    retries: int = 0
 
     def __post_init__(self) -> None:
         check_balance(before=self.before, after=self.total, inserted=self.inserted, deleted=self.deleted)
@@ -54,12 +58,14 @@ class MergeResult:
             "total": self.total,
             "before": self.before,
             "added_columns": list(self.added_columns),
+            "waiting_columns": list(self.waiting_columns),
             "files_rewritten": self.files_rewritten,
             "files_kept": self.files_kept,
             "dry_run": self.dry_run,
             "strategy": self.strategy,
             "source_rows": self.source_rows,
             "files": [file.to_dict() for file in self.files],
+            "retries": self.retries,
         }
         return result if self.plan is None else {**result, "plan": self.plan.to_dict()}
 
@@ -87,6 +93,11 @@ class MergeResult:
             f"<div><b>{self.strategy}</b>{would}</div><table><thead><tr>{heads}</tr></thead>"
             f"<tbody><tr>{cells}</tr></tbody></table>{columns}<div>{files}</div>"
         )
+
+
+def waiting_columns(evolution: EvolutionPlan) -> tuple[str, ...]:
+    """The columns and fields of the source that wait for a type, by their dotted names."""
+    return tuple(".".join(path) for path in evolution.waiting)
 
 
 class MergeStats(dict[str, int]):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from lakebed.engines.protocols.load import ConvertJob, Engine
@@ -16,9 +16,7 @@ from lakebed.model import (
     DataFile,
     Delivery,
     Slice,
-    SourceColumn,
     Staging,
-    WrittenFile,
 )
 from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.decide import doubt_after_other_writers
@@ -27,11 +25,14 @@ from lakebed.pipeline.plan import LoadPlan, plan_delivery, required_originals
 from lakebed.pipeline.shrink import refuse_shrunken_month
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
+from lakebed.source.later_columns import with_unplanned
 from lakebed.source.stage import is_unchanged
 from lakebed.state.claims import Claim
+from lakebed.state.unrecorded import change_properties
 from lakebed.storage import join
+from lakebed.table.replace import Replacement, replace_slice
 from lakebed.targets.address import Address
-from lakebed.targets.base import Change, Commit, TableState, Target
+from lakebed.targets.base import Commit, TableState, Target
 
 T = TypeVar("T")
 
@@ -62,9 +63,7 @@ def with_later_columns(delivery: Delivery, attempt: Callable[[Delivery], T]) -> 
             return attempt(delivery)
         except UnplannedColumns as surprise:
             # A later file has columns that the first one lacks. They are columns of the delivery all the same.
-            listed = {column.original: column for column in delivery.listed}
-            new = tuple(listed.get(name, SourceColumn(name)) for name in surprise.names)
-            delivery = replace(delivery, columns=(*delivery.columns, *new))
+            delivery = with_unplanned(delivery, surprise)
     raise SourceError(
         f"{delivery.slice}: its files still brought unknown columns after {MOST_PLANS} plans",
         remedy="Check that the files of this delivery belong together.",
@@ -105,9 +104,10 @@ def _plan_and_commit(
         with steps.step("commit"):
             quarantine = context.target(address.beside("_rejected"))
             _replace_rejected_rows(quarantine, context.engine, delivery.slice, plan.columns.names, rejected, properties)
-            replacement = Replacement(plan.evolution, delivery.slice, converted.files, properties)
-            commit = _replace_slice(target, context.engine, state, staging, replacement)
-    return CommittedLoad(plan, converted, commit)
+            told = {**properties, **change_properties(plan.evolution, context.settings.ledger_place)}
+            replacement = Replacement(plan.evolution, delivery.slice, converted.files, told)
+            replaced = replace_slice(target, context.engine, state, staging, replacement)
+    return CommittedLoad(plan, converted, replaced.commit)
 
 
 @contextmanager
@@ -173,38 +173,6 @@ def _commit_properties(context: RunContext, delivery: Delivery, plan: LoadPlan) 
     }
 
 
-@dataclass(frozen=True)
-class Replacement:
-    """What a slice is to hold, and what the commit says about itself."""
-
-    evolution: EvolutionPlan
-    slice: Slice
-    files: tuple[WrittenFile, ...]
-    properties: Mapping[str, str] = field(default_factory=dict)
-
-
-def _replace_slice(
-    target: Target, engine: Engine, state: TableState, staging: Staging, replacement: Replacement
-) -> Commit:
-    """Commits the new files in place of the slice's old rows; everything else stays.
-
-    Files that hold other rows too, and files that hold a widened column in its old type, are rewritten.
-    """
-    affected = target.affected(state, replacement.slice)
-    whole = {file.uri for file in affected.whole}
-    narrow = [file for file in target.files_to_widen(state, replacement.evolution) if file.uri not in whole]
-    outdated = tuple({file.uri: file for file in (*affected.mixed, *narrow)}.values())
-    rewritten = engine.rewrite(outdated, staging, without=replacement.slice) if outdated else ()
-    change = Change(
-        evolution=replacement.evolution,
-        add=(*replacement.files, *rewritten),
-        remove=(*affected.whole, *outdated),
-        remove_slice=replacement.slice,
-        properties=replacement.properties,
-    )
-    return target.commit(state, staging, change)
-
-
 def _replace_rejected_rows(
     quarantine: Target,
     engine: Engine,
@@ -224,7 +192,7 @@ def _replace_rejected_rows(
     try:
         placed = [replace(file, partition=_partition(slice_, staging)) for file in rejected]
         files = engine.rewrite(placed, staging) if placed else ()
-        _replace_slice(quarantine, engine, state, staging, Replacement(evolution, slice_, files, properties))
+        replace_slice(quarantine, engine, state, staging, Replacement(evolution, slice_, files, properties))
     except BaseException:
         quarantine.abandon(staging)
         raise

@@ -10,6 +10,7 @@ from lakebed.pipeline.decide import NO_CONSENT, Consent
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.steps import Steps
 from lakebed.state.ledger import Ledger
+from lakebed.state.unrecorded import may_be_unrecorded, record_unrecorded
 from lakebed.storage import Storage
 from lakebed.table.sweep import sweep_orphan
 from lakebed.targets.address import Address
@@ -105,6 +106,8 @@ class RunContext:
             for orphan in self.ledger.orphans():
                 if orphan.table == target.address:
                     sweep_orphan(orphan, target, self.ledger, self.storage)
+            if may_be_unrecorded(target.last_commit(), self.settings.ledger_place):
+                record_unrecorded(target, target.state(), self.ledger, self.settings.ledger_place)
             self._targets[key] = target
         return self._targets[key]
 

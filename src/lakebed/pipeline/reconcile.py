@@ -39,10 +39,14 @@ class ReconciledLoad:
     table: str
     complete: bool
     reconciliation: Reconciliation | None
+    # The delivery whose rows the table has: another one where a load died between its commit and the ledger.
+    held: str | None = None
 
     @classmethod
-    def of(cls, load: LoadRecord, reconciliation: Reconciliation | None) -> "ReconciledLoad":
-        return cls(load.slice, load.delivery, load.table, load.complete, reconciliation)
+    def of(
+        cls, load: LoadRecord, reconciliation: Reconciliation | None, *, held: str | None = None
+    ) -> "ReconciledLoad":
+        return cls(load.slice, load.delivery, load.table, load.complete, reconciliation, held or load.delivery)
 
     @property
     def holds(self) -> bool:
@@ -60,6 +64,7 @@ class ReconciledLoad:
             "complete": self.complete,
             **numbers,
             "reconciled": self.holds,
+            "held_delivery": self.held,
         }
 
 
@@ -119,7 +124,9 @@ def reconcile(
         for load in loads:
             if load.table not in targets:
                 targets[load.table] = workspace.target(load.table, read_only=True)
-            done.append(ReconciledLoad.of(load, _recheck_load(targets[load.table], load, ledger)))
+            checked = _recheck_load(targets[load.table], load, ledger)
+            held = None if checked is None or checked.holds else _held_delivery(targets[load.table], load)
+            done.append(ReconciledLoad.of(load, checked, held=held))
     return ReconcileReport(tuple(done))
 
 
@@ -141,9 +148,11 @@ def _from_source(
                 numbers = _recount_files(workspace, ledger, target, state, delivery)
                 # The rows may be those of another delivery than the one that counts now.
                 id_ = load.delivery if load is not None else delivery.id
-                yield ReconciledLoad(delivery.slice, id_, target.address, delivery.complete, numbers)
+                yield ReconciledLoad(delivery.slice, id_, target.address, delivery.complete, numbers, held=id_)
         for load in held.values():
-            yield ReconciledLoad(load.slice, load.delivery, target.address, complete=True, reconciliation=None)
+            yield ReconciledLoad(
+                load.slice, load.delivery, target.address, complete=True, reconciliation=None, held=load.delivery
+            )
 
 
 def _recount_files(
@@ -225,6 +234,15 @@ def _recheck_load(target: Target, load: LoadRecord, ledger: Ledger) -> Reconcili
     )
 
 
+def _held_delivery(target: Target, load: LoadRecord) -> str | None:
+    """The one delivery whose rows the slice holds; None where there are none, or of several."""
+    state = target.state()
+    if not state.exists:
+        return None
+    held = {one.delivery for one in describe_table(target, state).loads if one.slice == load.slice}
+    return held.pop() if len(held) == 1 else None
+
+
 def _compare(
     target: Target,
     state: TableState,
@@ -282,6 +300,7 @@ def load_outcome(
         files=len(delivery.files),
         seconds=seconds,
         version=committed.commit.version,
+        left=committed.commit.left,
         plan_hash=committed.plan.evolution.hash,
         complete=delivery.complete,
         reconciled=reconciliation.holds,

@@ -112,6 +112,7 @@ class DeliveryReport:
     rounded: Mapping[str, int] = field(default_factory=dict)
     size_bytes: int = 0  # of its source files
     steps: Mapping[str, float] = field(default_factory=dict)  # seconds of each
+    retries: int = 0  # after another writer had committed first
 
     @classmethod
     def of(cls, delivery: Delivery, table: str, state: DeliveryState) -> "DeliveryReport":

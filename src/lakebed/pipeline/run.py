@@ -21,11 +21,12 @@ from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.stage import prepare_files, remove_unneeded_copies
 from lakebed.pipeline.steps import Steps
 from lakebed.pipeline.tables import ReportKey, choose_tables, parse_target
-from lakebed.retry import retry
+from lakebed.retry import count_retries, retry
 from lakebed.source.filters import DiscoverFilters
 from lakebed.state.claims import Claim
 from lakebed.state.rebuild import describe_table
 from lakebed.state.records import LoadRecord
+from lakebed.storage import system_errors
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.targets.registry import require_target
@@ -105,7 +106,8 @@ def _run_delivery(
     """Loads a delivery, or reports why not: a failure leaves its slice as it was, and the run goes on."""
     started = time.monotonic()
     try:
-        report = _load_if_needed(context, delivery, address, known)
+        with system_errors(str(address)):
+            report = _load_if_needed(context, delivery, address, known)
     except ClaimHeld as busy:
         # Another run is at it: its state is not ours to write.
         base = DeliveryReport.of(delivery, str(address), "loading")
@@ -162,8 +164,7 @@ def _skip(context: RunContext, target: Target, delivery: Delivery, decision: Dec
     if loaded is not None and loaded.delivery == delivery.id:
         context.ledger.set_state(delivery.slice, delivery.id, "loaded")
         base = DeliveryReport.of(delivery, target.address, "loaded")
-        is_known = loaded.reconciled is not None and target.capabilities.version_tells_all
-        checked = loaded if is_known else recount_load(target, loaded, context.ledger)
+        checked = loaded if loaded.reconciled is not None else recount_load(target, loaded, context.ledger)
         found = dataclasses.replace(
             base,
             skipped=True,
@@ -194,13 +195,14 @@ def _load_delivery(
     context.observer.loading(ready)
     ledger.begin_load(claim, target.address, ready.slice, ready.id)
     try:
-        committed = retry(
-            lambda: commit_delivery(context, claim, address, ready, known),
-            what=f"the load of {ready.slice} into {target.address}",
-        )
-        with context.steps.step("reconcile"):
-            reconciliation = reconcile_load(target, ready, committed)
-            pass_checkpoint("reconciled")
+        with count_retries() as count, system_errors(target.address):
+            committed = retry(
+                lambda: commit_delivery(context, claim, address, ready, known),
+                what=f"the load of {ready.slice} into {target.address}",
+            )
+            with context.steps.step("reconcile"):
+                reconciliation = reconcile_load(target, ready, committed)
+                pass_checkpoint("reconciled")
     except (LakebedError, KeyboardInterrupt) as error:
         seconds = _seconds_since(started)
         why = str(error) if isinstance(error, LakebedError) else INTERRUPTED
@@ -219,6 +221,7 @@ def _load_delivery(
         rejected_rows=reconciliation.rejected_rows,
         warnings=committed.converted.warnings,
         rounded=dict(reconciliation.rounded_values),
+        retries=count.retries,
     )
 
 

@@ -28,14 +28,6 @@ class SourceFilters(TypedDict):
     until: str | None
 
 
-class ConsentOptions(TypedDict):
-    """What is done only where the user says so."""
-
-    reload: bool
-    replace: bool
-    accept_shrink: bool
-
-
 @dataclass(frozen=True)
 class SourcesReport:
     """What was done for each configured source: its report, or the error that kept it from having one."""

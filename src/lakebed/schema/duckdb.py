@@ -6,6 +6,7 @@ A type that DuckDB lacks becomes the narrowest that holds all its values; what n
 from uuid import uuid4
 
 from lakebed.errors import UnsupportedType
+from lakebed.model import Lacking
 from lakebed.schema.types import (
     Binary,
     Boolean,
@@ -126,6 +127,23 @@ def to_duckdb_columns(schema: Schema) -> str:
 def _column(column: Column) -> str:
     required = "" if column.nullable else " NOT NULL"
     return f"{quote_identifier(column.name)} {to_duckdb(column.type, column=column.name)}{required}"
+
+
+def struct_with_kept_fields(type_: DataType, lacking: Lacking, *, source: str, target: str) -> str:
+    """The struct `source` with the fields that it lacks from `target`; NULL only where it is and nothing is kept."""
+    if not isinstance(type_, Struct):
+        return source
+    parts, kept = [], []
+    for field in type_.fields:
+        name = quote_literal(field.name)
+        value, before = f"struct_extract({source}, {name})", f"struct_extract({target}, {name})"
+        if field.name in lacking:
+            inner = lacking[field.name]
+            value = before if inner is None else struct_with_kept_fields(field.type, inner, source=value, target=before)
+            kept.append(f"({value}) IS NULL")
+        parts.append(f"{name}: {value}")
+    nothing = " AND ".join([f"{source} IS NULL", *kept])
+    return f"CASE WHEN {nothing} THEN NULL ELSE {{{', '.join(parts)}}} END"
 
 
 def from_duckdb(text: str, *, column: str | None = None) -> DataType:

@@ -36,7 +36,7 @@ _FIRST_READ_BYTES = 64 * 1024
 # Text packs about tenfold: a part of a packed file is unpacked to so many times its size and no further.
 _UNPACKED_TIMES = 8
 # A Parquet file says the types of its columns; that one is text may only mean that its writer knew no better.
-_NOT_TELLING = (None, "string", "large_string")
+NOT_TELLING = (None, "string", "large_string", "null")
 _UNDECODED = re.compile("[\udc80-\udcff]")
 _DAMAGED = "Copy the file again: it ends too early or was damaged on the way."
 
@@ -51,7 +51,7 @@ def with_columns(
     if not delivery.files:
         return delivery
     first = delivery.files[0]
-    found = _file_columns(first, storage, limits)
+    found = _told_by_later_files(_file_columns(first, storage, limits), delivery.files[1:], storage)
     listed = _as_the_file_spells(delivery.columns, tuple(column.original for column in found))
     names = {column.original for column in found}
     required = [column.original for column in listed if not is_allowed(column.original, allow_missing)]
@@ -59,7 +59,7 @@ def with_columns(
     types = {column.original: column.declared_type for column in listed}
     columns = tuple(
         column
-        if column.declared_type not in _NOT_TELLING
+        if column.declared_type not in NOT_TELLING
         else SourceColumn(column.original, types.get(column.original) or column.declared_type)
         for column in found
     )
@@ -67,6 +67,17 @@ def with_columns(
     if kind in ("cur2", "focus"):
         kind = "focus" if len(FOCUS_COLUMNS & names) > 1 else "cur2"
     return replace(delivery, columns=columns, listed=listed, kind=kind)
+
+
+def _told_by_later_files(
+    found: tuple[SourceColumn, ...], files: Sequence[SourceFile], storage: Storage
+) -> tuple[SourceColumn, ...]:
+    """The columns with a type for those that have no value in the first Parquet file: some writers give them none."""
+    later = iter(file for file in files if file.content == "parquet")
+    while (silent := {one.original for one in found if one.declared_type == "null"}) and (file := next(later, None)):
+        told = {column.original: column for column in _parquet_columns(file, storage)}
+        found = tuple(told.get(one.original, one) if one.original in silent else one for one in found)
+    return found
 
 
 def is_allowed(original: str, allow_missing: Collection[str]) -> bool:

@@ -157,7 +157,7 @@ class Ledger:
             connection.execute(delete(SUMS).where(_matches(SUMS, key)))
             for one in outcome.sums:
                 connection.execute(insert(SUMS).values(key | rows.of_sum(one)))
-            _upsert(connection, TABLES, {"table_address": table}, {"version_left": outcome.version})
+            _upsert(connection, TABLES, {"table_address": table}, {"version_left": outcome.left or outcome.version})
             return rows.load(connection.execute(select(LOADS).where(_matches(LOADS, key))).one())
 
     def fail_load(self, claim: Claim, table: str, slice_: Slice, delivery: str, error: str, *, seconds: float) -> None:
@@ -223,6 +223,13 @@ class Ledger:
         """Changes that came without a delivery, from `lakebed evolve` or a merge."""
         with transaction(self._engine) as connection:
             _record_changes(connection, table, changes, {}, version)
+
+    def record_history(self, records: Iterable[SchemaChangeRecord]) -> None:
+        """Changes that a table remembers of itself, as of the time of their commit."""
+        with transaction(self._engine) as connection:
+            for record in records:
+                key = {} if record.slice is None else _key(record.slice, record.delivery or "")
+                _record_changes(connection, record.table, [record.change], key, record.version, at=record.at)
 
     def schema_history(self, table: str | None = None) -> tuple[SchemaChangeRecord, ...]:
         """Who added or widened which column, the oldest first."""
@@ -330,8 +337,10 @@ def _record_changes(
     changes: Iterable[SchemaChange],
     key: Mapping[str, object],
     version: str | None,
+    *,
+    at: datetime | None = None,
 ) -> None:
-    fixed = {**key, "table_address": table, "table_version": version, "at": datetime.now(UTC)}
+    fixed = {**key, "table_address": table, "table_version": version, "at": at or datetime.now(UTC)}
     new = [rows.of_schema_change(change) | fixed for change in changes]
     if new:
         connection.execute(insert(SCHEMA_CHANGES), new)

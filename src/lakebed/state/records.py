@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from lakebed.model import DeliveryState, Slice, SourceKind
 from lakebed.schema.evolve import EvolutionPlan, Path
 from lakebed.schema.types import DataType, List, Map, Schema, Struct
 from lakebed.schema.widen import KEY
 
-SchemaChangeKind: TypeAlias = Literal["created", "added", "widened", "relaxed", "variant"]
+SchemaChangeKind: TypeAlias = Literal["created", "added", "widened", "relaxed", "variant", "compacted"]
+SCHEMA_CHANGE_KINDS = get_args(SchemaChangeKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class LoadOutcome:
     files: int
     seconds: float
     version: str
+    left: str = ""  # what the table is while nobody else writes to it, where the version does not tell that
     plan_hash: str | None = None
     complete: bool = True
     reconciled: bool | None = None
@@ -93,7 +95,10 @@ class IdentityRecord:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """One step of a table's schema: `type_after` is the type as our type system prints it."""
+    """One step of a table's schema: `type_after` is the type as our type system prints it.
+
+    A compaction, which changes no column, is a step of its own: the column is `files`, the types their numbers.
+    """
 
     kind: SchemaChangeKind
     column: str

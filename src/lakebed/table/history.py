@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from lakebed.errors import ConfigError, LakebedError
 from lakebed.state.rebuild import describe_table
 from lakebed.state.records import SchemaChangeRecord
+from lakebed.state.unrecorded import may_be_unrecorded, unrecorded_changes
 from lakebed.table.read import TableLike, open_table, open_workspace
 from lakebed.targets.base import Target
 from lakebed.targets.snapshots import HasSnapshots, SnapshotRecord
@@ -51,8 +52,12 @@ def history(target: TableLike, *, workdir: str | os.PathLike[str] | None = None)
     [('created', 'id'), ('widened', 'id')]
     """
     opened = open_table(target, workdir=workdir, read_only=True)
-    with open_workspace(workdir).ledger_for_reading() as ledger:
+    workspace = open_workspace(workdir)
+    with workspace.ledger_for_reading() as ledger:
         changes = ledger.schema_history(opened.address)
+        place = workspace.settings.ledger_place
+        if may_be_unrecorded(opened.last_commit(), place):
+            changes += unrecorded_changes(opened, opened.state(), ledger, place)
     found = opened.snapshots() if isinstance(opened, HasSnapshots) else ()
     if not changes and not found and not opened.state().exists:
         raise LakebedError(f"nothing is known of {opened.address}, and there is no such table")

@@ -6,42 +6,44 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import Settings, load_settings
 from lakebed.engines.protocols.engine import EngineName, EngineOptions
-from lakebed.engines.protocols.merge import CheckedSource, MergeEngine, MergeInput, MergeJob, MergeSource
+from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeEngine, MergeInput, MergeJob, MergeSource
 from lakebed.engines.registry import choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
     InvalidMergeArgument,
     LakebedError,
     SchemaError,
-    StateError,
     UnsupportedType,
 )
 from lakebed.merge_core import refusals
-from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
+from lakebed.merge_core.follow import find_arrivals, follow, same_schema_change
+from lakebed.merge_core.plan import MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
-from lakebed.merge_core.result import MergedFile, MergeResult, check_balance
+from lakebed.merge_core.result import MergedFile, MergeResult, check_balance, waiting_columns
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.merge_core.validate import Unified, unify
-from lakebed.model import Staging
-from lakebed.retry import retry
+from lakebed.model import Staging, WrittenFile
+from lakebed.retry import count_retries, retry
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_field
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
-from lakebed.state.records import schema_changes
+from lakebed.state.unrecorded import change_properties
 from lakebed.storage import Storage
 from lakebed.table.merge_input import readable
 from lakebed.table.recount import Recount
+from lakebed.table.schema_history import SchemaHistory
 from lakebed.targets.address import Address, open_target
-from lakebed.targets.base import Change, MergesRows, RowMerge, Settles, TableState, Target
+from lakebed.targets.base import Change, Commit, MergesRows, RowMerge, Settles, TableState, Target
 from lakebed.targets.shared.footers import with_bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +61,7 @@ def merge(
     dedup_order_by: Sequence[str] | str | None = None,
     partition_by: Sequence[str] | str | None = None,
     partition_columns: Sequence[str] | str | None = None,
+    on_conflict: Literal["refuse", "variant"] = "refuse",
     spark: "SparkSession | None" = None,
     master: str | None = None,
     remote: str | None = None,
@@ -72,7 +75,8 @@ def merge(
     DataFrame, rows as dictionaries, a dictionary of columns, a list or generator of tables, or paths, patterns too, to
     Parquet, Arrow IPC, CSV or JSON files; the last two are typed by the table's columns. The target is an address or a
     path. Without an engine it is Spark for a DataFrame, or where `spark`, `master` or `remote` say where Spark runs,
-    and DuckDB otherwise. `partition_columns` is another name of `partition_by`.
+    and DuckDB otherwise. `partition_columns` is another name of `partition_by`. A type that does not fit the
+    table's is refused, or with `on_conflict="variant"` gets a column of its own.
 
     >>> done = lakebed.merge(pa.table({"id": [1, 2], "cost": [3, 4]}), "parquet:costs", keys="id")
     >>> done.inserted, done.updated, done.total
@@ -85,6 +89,7 @@ def merge(
         schema_evolution=schema_evolution,
         dedup_order_by=dedup_order_by,
         partition_by=_one_of(partition_by, partition_columns),
+        on_conflict=on_conflict,
     )
     flags = {"workdir": None if workdir is None else os.fspath(workdir), "master": master, "remote": remote}
     settings = load_settings(flags)
@@ -104,7 +109,9 @@ def merge(
             ledger_place=None if table is target else settings.ledger_place,
         )
         try:
-            return retry(run.attempt, what=f"the merge into {table.address}")
+            with count_retries() as count:
+                done = retry(run.attempt, what=f"the merge into {table.address}")
+            return replace(done, retries=count.retries)
         except ConcurrentModification as error:
             raise refusals.concurrent(spec, target=table.address) from error
 
@@ -128,6 +135,10 @@ def _one_of(
     return partition_columns if partition_by is None else partition_by
 
 
+class _MayFollow(ConcurrentModification):
+    """Another commit came first, and the files that are written can be committed on top of it."""
+
+
 @dataclass
 class _Run:
     """The state of one merge between its attempts: a source is checked again only where the schema moved."""
@@ -144,6 +155,8 @@ class _Run:
     def attempt(self) -> MergeResult:
         state = self._state()
         try:
+            if not self.dry_run:
+                SchemaHistory(self.target, self.ledger_place).complete(state)
             return self._merge(state)
         except ConcurrentModification:
             raise
@@ -192,7 +205,7 @@ class _Run:
             log.info("files of %s that other writers had covered were rewritten first", self.target.address)
         elif self.dry_run and (covered := target.unsettled()):
             log.warning(
-                "%s: other writers deleted rows or renamed columns of %d files; the merge rewrites them first, "
+                "%s: other writers covered %d files with deletes or with other names; the merge rewrites them first, "
                 "and this dry run counts them as they are",
                 self.target.address,
                 covered,
@@ -216,7 +229,9 @@ class _Run:
         in_path = self.target.capabilities.partition_in_path
         paths = (wanted if state.exists else given) if in_path else ()
         current = state.schema if state.exists else None
-        return unify(self.spec, current, incoming, rules=self.target.capabilities.rules, paths=paths)
+        partitions = wanted if state.exists else ()
+        rules = self.target.capabilities.rules
+        return unify(self.spec, current, incoming, rules=rules, paths=paths, partition_by=partitions)
 
     def _check(self, unified: Unified) -> CheckedSource:
         if self.checked is None or self.checked[0] != unified:
@@ -224,16 +239,16 @@ class _Run:
         return self.checked[1]
 
     def _plan(self, unified: Unified, state: TableState, source: CheckedSource, recount: Recount | None) -> MergePlan:
-        files = with_bounds(state.files, self.storage, unified.spec.keys)
+        files = with_bounds(state.files, self.storage, unified.spec.keys, ids=state.field_ids)
         pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         _refuse_nulls(unified, pruned.nulls)
-        matches = Matches()
+        # Without candidates too: what an earlier attempt found in files that are gone must not count.
+        layout = FileLayout(self._in_path(state.partition_by), state.field_ids)
+        matches = self.rows.match(unified, pruned.candidates, layout=layout)
+        _refuse_nulls(unified, matches.nulls)
         if pruned.candidates:
-            in_path = self._in_path(state.partition_by)
-            matches = self.rows.match(unified, pruned.candidates, in_path=in_path)
-            _refuse_nulls(unified, matches.nulls)
             if recount is not None:
-                recount.check_matched(unified.spec, pruned.candidates, matches, in_path=in_path)
+                recount.check_matched(unified.spec, pruned.candidates, matches, layout=layout)
             pass_checkpoint("keys matched")
         narrow = {file.uri for file in self.target.files_to_widen(state, unified.evolution)}
         return plan_merge(
@@ -268,14 +283,58 @@ class _Run:
                 )
             if recount is not None:
                 recount.check_written(job, merged)
-            change = Change(plan.evolution, merged.files, (*plan.rewrite, *plan.drop), properties=_properties(plan))
-            commit = self.target.commit(state, staging, change)
+            plan, commit = self._commit_files(state, staging, plan, merged.files)
         pass_checkpoint("merge committed")
         self._remember(plan.evolution, commit.version)
         files = tuple(
             MergedFile(commit.places.get(file.path, file.path), file.rows, file.size_bytes) for file in merged.files
         )
         return replace(_result(plan, dry_run=False), files=files)
+
+    def _commit_files(
+        self, state: TableState, staging: Staging, plan: MergePlan, files: tuple[WrittenFile, ...]
+    ) -> tuple[MergePlan, Commit]:
+        """Makes the new files visible, on top of commits that came in between where these hold none of the keys.
+
+        Returns the plan as it was carried out. Raises ConcurrentModification where the merge must be planned again.
+        """
+
+        def attempt() -> tuple[MergePlan, Commit]:
+            nonlocal state, plan
+            told = {**_properties(plan), **change_properties(plan.evolution, self.ledger_place)}
+            change = Change(plan.evolution, files, (*plan.rewrite, *plan.drop), properties=told)
+            try:
+                return plan, self.target.commit(state, staging, change)
+            except ConcurrentModification as refused:
+                now = self.target.state()
+                followed = None if now.version == state.version else self._follow(plan, state, now)
+                if followed is None:
+                    raise
+                state, plan = now, followed
+                raise _MayFollow(f"{self.target.address}: another writer committed other rows") from refused
+
+        return retry(attempt, what=f"the merge on top of another commit to {self.target.address}", on=_MayFollow)
+
+    def _follow(self, plan: MergePlan, state: TableState, now: TableState) -> MergePlan | None:
+        """The plan on the table as it is now; None where keys, columns or files that it depends on have changed."""
+        if not state.exists or now.partition_by != state.partition_by:
+            return None
+        unified = self._unified(now)
+        arrivals = find_arrivals(plan, now.files) if same_schema_change(plan, unified) else None
+        # Rows that another writer deleted beside its files are still inside them: those are settled first.
+        if arrivals is None or now.rows != sum(file.rows for file in now.files):
+            return None
+        files = with_bounds(arrivals.new, self.storage, unified.spec.keys, ids=now.field_ids)
+        source = self._check(unified)
+        pruned = prune(files, source.keys, only_extremes=source.only_extremes)
+        if pruned.nulls:
+            return None
+        if pruned.candidates:
+            layout = FileLayout(self._in_path(now.partition_by), now.field_ids)
+            matches = self.rows.match(unified, pruned.candidates, layout=layout)
+            if matches.rows or matches.nulls:
+                return None
+        return follow(plan, unified, arrivals)
 
     def _merge_rows(self, unified: Unified, state: TableState, source: CheckedSource) -> MergeResult:
         if not isinstance(self.target, MergesRows):
@@ -297,7 +356,9 @@ class _Run:
                 delete_matched=does.delete_matched,
                 delete_unmatched=does.delete_unmatched,
                 keeps_missing=unified.spec.keeps_missing,
+                emptied=unified.emptied,
                 dry_run=self.dry_run,
+                properties=change_properties(unified.evolution, self.ledger_place),
                 use_merge=self.use_merge,
             )
             done = self.target.merge_rows(state, staging, request)
@@ -314,25 +375,14 @@ class _Run:
             total=done.rows,
             before=state.rows,
             added_columns=unified.evolution.added_columns if counts else (),
+            waiting_columns=waiting_columns(unified.evolution),
             dry_run=self.dry_run,
             strategy=unified.spec.strategy,
             source_rows=source.rows,
         )
 
     def _remember(self, evolution: EvolutionPlan, version: str) -> None:
-        """Writes what the commit did to the schema into the ledger, which is made for it where there is none."""
-        if self.ledger_place is None or not evolution.changes_schema:
-            return
-        # SQLAlchemy is imported when there is something to record: most merges have nothing.
-        from lakebed.state.ledger import Ledger
-
-        try:
-            with Ledger.open(self.ledger_place) as ledger:
-                ledger.record_schema_changes(self.target.address, schema_changes(evolution), version=version)
-            pass_checkpoint("history written")
-        except (StateError, OSError) as error:
-            # The rows are committed: a merge that raised here would be run again.
-            log.warning("%s: its new columns are missing from the history: %s", self.target.address, error)
+        SchemaHistory(self.target, self.ledger_place).record(evolution, version)
 
     @contextmanager
     def _staging(self, state: TableState, plan: MergePlan | Unified, partition_by: Sequence[str]) -> Iterator[Staging]:
@@ -356,6 +406,7 @@ def _result(plan: MergePlan, *, dry_run: bool) -> MergeResult:
         total=plan.total,
         before=plan.before,
         added_columns=plan.added_columns,
+        waiting_columns=waiting_columns(plan.evolution),
         files_rewritten=len(plan.rewrite) + len(plan.drop),
         files_kept=len(plan.keep),
         dry_run=dry_run,

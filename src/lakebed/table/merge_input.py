@@ -153,7 +153,7 @@ def _like(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
             "Give every column from the first batch on; values may be NULL.",
         )
     try:
-        return pa.table(conform(table.column_names, table.columns, schema, table.num_rows), schema=schema)
+        return pa.table(conform(table.schema, table.columns, schema, table.num_rows, by_id=False), schema=schema)
     except pa.ArrowInvalid as error:
         raise _unreadable(
             f"{what} does not fit the types of the first one: {error}", "Give all batches in the same types."
@@ -197,7 +197,7 @@ def _from_paths(paths: Sequence[str], target: Target, storage: Storage) -> "Merg
     def batches() -> Iterator[pa.RecordBatch]:
         for one in opened:
             for table in one.batches():
-                arrays = conform(table.column_names, table.columns, schema, table.num_rows)
+                arrays = conform(table.schema, table.columns, schema, table.num_rows, by_id=False)
                 yield from pa.table(arrays, schema=schema).to_batches(max_chunksize=BATCH_ROWS)
 
     return _Stream(schema, batches())

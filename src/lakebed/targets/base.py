@@ -6,9 +6,10 @@ staged files to sweep and nothing else.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from lakebed.model import DataFile, MergeCounts, Slice, Staging, Totals, WrittenFile
+from lakebed.model import AnySlice, DataFile, MergeCounts, Staging, Totals, WrittenFile
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema
 
@@ -26,13 +27,23 @@ class Capabilities:
     # An added or widened column is a metadata change; otherwise files that hold a widened column are rewritten.
     evolves_without_rewrite: bool
     partition_in_path: bool  # the partition column lies in the path, not in the file
-    # Whoever changes a value changes the version; otherwise a stranger's UPDATE shows only when rows are counted.
-    version_tells_all: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Txn:
+    """A write that its writer has numbered: a table takes each version of an app once, whoever repeats it."""
+
+    app: str
+    version: int
 
 
 @dataclass(frozen=True)
 class TableState:
-    """A table as it was read: what plans are made from, and what a commit is checked against."""
+    """A table as it was read: what plans are made from, and what a commit is checked against.
+
+    `txns` are the apps whose numbered writes it holds, each with the last version.
+    `field_ids` say by which id a file knows a column of the table; there are none where names say it as well.
+    """
 
     exists: bool
     schema: Schema
@@ -40,6 +51,15 @@ class TableState:
     version: str
     partition_by: tuple[str, ...] = ()
     files: tuple[DataFile, ...] = ()
+    txns: Mapping[str, int] = field(default_factory=dict)
+    field_ids: Mapping[str, int] = field(default_factory=dict)
+    # Of the place: changes whenever anybody writes there. Empty where whoever changes a value changes the version.
+    fingerprint: str = ""
+
+    @property
+    def seen(self) -> str:
+        """What the ledger remembers of a table that was counted: while it is the same, every value is."""
+        return f"{self.version}@{self.fingerprint}" if self.fingerprint else self.version
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +77,9 @@ class Change:
     evolution: EvolutionPlan
     add: tuple[WrittenFile, ...] = ()
     remove: tuple[DataFile, ...] = ()
-    remove_slice: Slice | None = None  # for targets that are not made of files
+    remove_slice: AnySlice | None = None  # for targets that are not made of files
     properties: Mapping[str, str] = field(default_factory=dict)
+    txn: Txn | None = None  # written into the table by the same commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +91,17 @@ class Commit:
     files_added: int
     files_removed: int
     places: Mapping[str, str] = field(default_factory=dict)  # where added files lie now, by their paths in the staging
+    # The table's `seen` after it, or what equals none that comes where another wrote in between. Empty: the version.
+    left: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PastCommit:
+    """A commit of ours as the table itself remembers it."""
+
+    id: str  # of its staging
+    at: datetime
+    properties: Mapping[str, str]
 
 
 class Target(Protocol):
@@ -87,7 +119,7 @@ class Target(Protocol):
         """The table now. A writer finishes what a crashed commit left first; read only, it is read as if finished."""
         ...
 
-    def affected(self, state: TableState, slice_: Slice) -> Affected:
+    def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         """The files that hold rows of this slice. Bounds may clear a file, never convict one."""
         ...
 
@@ -107,6 +139,10 @@ class Target(Protocol):
         """Makes the change visible whole, or raises ConcurrentModification if the table moved since `state`."""
         ...
 
+    def last_commit(self) -> PastCommit | None:
+        """The last commit to the table, with what it said of itself; None where it is not ours, or there is none."""
+        ...
+
     def abandon(self, staging: Staging) -> None:
         """Removes what was staged."""
         ...
@@ -115,7 +151,18 @@ class Target(Protocol):
         """Whether this is a folder that `stage` of this table may have opened: nothing else is swept in its name."""
         ...
 
-    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Files that crashed writers of ours left, none of them younger than this.
+
+        Nothing that the table, or a snapshot, branch or tag of it names, and nothing of a writer that is known to run.
+        """
+        ...
+
+    def remove_orphans(self, files: Sequence[str]) -> None:
+        """Removes what `orphans` found."""
+        ...
+
+    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         """Rows and exact sums of the committed table, for reconciliation."""
         ...
 
@@ -141,7 +188,9 @@ class RowMerge:
     delete_matched: bool = False
     delete_unmatched: bool = False
     keeps_missing: bool = True
+    emptied: tuple[str, ...] = ()  # columns that an update sets to NULL though the source lacks them
     dry_run: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)  # what the commit says about itself
     use_merge: bool | None = None  # of a target that has MERGE and another way: which of them; None is its own choice
 
 
@@ -166,7 +215,7 @@ class MergesRows(Protocol):
 
 @runtime_checkable
 class Settles(Protocol):
-    """A target whose files other writers may cover: with deletes beside them, or with new names for their columns."""
+    """A target whose files other writers may cover: with deletes beside them, or with another meaning of names."""
 
     def unsettled(self) -> int:
         """How many files there are that engines may not read as they are."""

@@ -21,6 +21,7 @@ class SnapshotRecord:
     widened_columns: tuple[str, ...]
     schema_id: int | None
     properties: dict[str, str]
+    refs: tuple[str, ...] = ()  # the branches and tags that show it
 
     @property
     def ours(self) -> bool:
@@ -39,6 +40,7 @@ class SnapshotRecord:
             "addedColumns": list(self.added_columns),
             "widenedColumns": list(self.widened_columns),
             "schemaId": self.schema_id,
+            "refs": list(self.refs),
             **self.properties,
         }
 
@@ -49,6 +51,44 @@ class Expired:
 
     snapshots: tuple[int, ...]
     files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A branch that became the table: its snapshot, the one before, and how many commits lay between them."""
+
+    branch: str
+    snapshot: int
+    before: int | None
+    commits: int
+    rows: int | None
+    dropped_branch: bool
+    dry_run: bool
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "branch": self.branch,
+            "snapshot": self.snapshot,
+            "snapshotBefore": self.before,
+            "commits": self.commits,
+            "rows": self.rows,
+            "droppedBranch": self.dropped_branch,
+            "dryRun": self.dry_run,
+        }
+
+
+@runtime_checkable
+class HasBranches(Protocol):
+    """A target whose table may have branches, beside what everybody reads."""
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that the address names; None is the table itself."""
+        ...
+
+    def publish(self, *, drop_branch: bool = False, dry_run: bool = False) -> Publication:
+        """Makes what the branch shows that of the table, or raises ConcurrentModification where that moved on."""
+        ...
 
 
 @runtime_checkable

@@ -27,7 +27,8 @@ class OnSpark(MergeConformance):
         self.session = spark_local
 
     def make_engine(self) -> SparkMerge:
-        return SparkMerge(self.session.spark)
+        # Scenarios have few rows: without this none of them would see a worker.
+        return SparkMerge(self.session.spark, driver_rows=0)
 
 
 class FromDataFrame(OnSpark):
@@ -49,6 +50,13 @@ class TestDataFrameIntoParquet(FromDataFrame, IntoParquet):
     pass
 
 
+class TestFewRowsIntoParquet(FromDataFrame, IntoParquet):
+    """A source of so few rows that this process merges them."""
+
+    def make_engine(self) -> SparkMerge:
+        return SparkMerge(self.session.spark)
+
+
 @pytest.mark.full
 class TestDataFrameIntoDuckDB(FromDataFrame, IntoDuckDB):
     pass
@@ -59,7 +67,7 @@ class TestShuffledIntoParquet(FromDataFrame, IntoParquet):
     """A source too large for every worker to hold its keys; here every source is."""
 
     def make_engine(self) -> SparkMerge:
-        return SparkMerge(self.session.spark, broadcast_rows=0)
+        return SparkMerge(self.session.spark, broadcast_rows=0, driver_rows=0)
 
 
 def test_a_source_that_no_worker_holds_is_shuffled(spark_local: Session, tmp_path: Path) -> None:
@@ -69,13 +77,63 @@ def test_a_source_that_no_worker_holds_is_shuffled(spark_local: Session, tmp_pat
         rows = {"id": range(number * 100, number * 100 + 100), "v": ["old"] * 100}
         pq.write_table(pa.table(rows), folder / f"{number}.parquet")
     frame = spark_local.spark.range(50, 450, 10).selectExpr("id", "'new' AS v", "id * 2 AS w")
-    engine = SparkMerge(spark_local.spark, broadcast_rows=5)
+    engine = SparkMerge(spark_local.spark, broadcast_rows=5, driver_rows=0)
     result = merge(frame, str(folder), keys="id", engine=engine)
     assert (result.inserted, result.updated, result.total) == (5, 35, 405)
     assert result.added_columns == ("w",)
     found = pq.read_table(folder).to_pylist()
     assert {row["id"] for row in found if row["v"] == "new"} == set(range(50, 450, 10))
     assert all(row["w"] == (row["id"] * 2 if row["v"] == "new" else None) for row in found)
+
+
+def table_of(folder: Path, rows: int) -> str:
+    folder.mkdir()
+    pq.write_table(pa.table({"id": range(rows), "v": ["old"] * rows}), folder / "a.parquet")
+    return str(folder)
+
+
+SAID = "merging in this process, without a Spark job"
+
+
+@pytest.mark.parametrize("as_frame", [True, False], ids=["DataFrame", "table"])
+@pytest.mark.parametrize(("rows", "bytes_here", "here"), [(4, 1 << 20, True), (5, 1 << 20, False), (4, 10, False)])
+def test_few_rows_into_small_files_need_no_worker(
+    spark_local: Session,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    as_frame: bool,
+    rows: int,
+    bytes_here: int,
+    here: bool,
+) -> None:
+    monkeypatch.setattr("lakebed.engines.spark.merge.DRIVER_BYTES", bytes_here)
+    target = table_of(tmp_path / "t", 20)
+    source = pa.table({"id": range(18, 18 + rows), "v": ["new"] * rows})
+    given = spark_local.spark.createDataFrame(source) if as_frame else source
+    with caplog.at_level("INFO", logger="lakebed.engines.spark.merge"):
+        result = merge(given, target, keys="id", engine=SparkMerge(spark_local.spark, driver_rows=4))
+    assert (result.inserted, result.updated, result.total) == (rows - 2, 2, 18 + rows)
+    assert (SAID in caplog.text) == here
+    found = pq.read_table(target).to_pylist()
+    assert {row["id"] for row in found if row["v"] == "new"} == set(range(18, 18 + rows))
+
+
+def test_a_widening_of_large_files_goes_to_the_workers(
+    spark_local: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "t"
+    folder.mkdir()
+    for number in range(3):
+        rows = {"id": range(number * 10, number * 10 + 10), "n": pa.array(range(10), pa.int32())}
+        pq.write_table(pa.table(rows), folder / f"{number}.parquet")
+    # One file may hold the keys and is small enough for this process; all three are rewritten, and are not.
+    monkeypatch.setattr("lakebed.engines.spark.merge.DRIVER_BYTES", (folder / "0.parquet").stat().st_size + 10)
+    source = pa.table({"id": [1, 2, 99], "n": pa.array([1 << 40] * 3, pa.int64())})
+    result = merge(source, str(folder), keys="id", engine=SparkMerge(spark_local.spark))
+    assert (result.inserted, result.updated, result.total, result.files_rewritten) == (1, 2, 31, 3)
+    found = pq.read_table(folder).to_pylist()
+    assert {row["id"] for row in found if row["n"] == 1 << 40} == {1, 2, 99}
 
 
 CLIENT = """
@@ -90,7 +148,7 @@ with open_session(load_settings({"remote": url})) as session:
     spark = session.spark
     first = merge(spark.range(0, 100).selectExpr("id", "'old' AS v"), folder, keys="id")
     second = merge(spark.range(90, 110).selectExpr("id", "'new' AS v"), folder, keys="id")
-    engine = SparkMerge(spark, broadcast_rows=3)
+    engine = SparkMerge(spark, broadcast_rows=3, driver_rows=0)
     third = merge(spark.range(105, 120).selectExpr("id", "'last' AS v"), folder, keys="id", engine=engine)
     print(json.dumps([first.to_dict(), second.to_dict(), third.to_dict()]))
 """

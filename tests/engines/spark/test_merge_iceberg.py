@@ -23,7 +23,7 @@ class TestTableIntoIceberg(IntoIceberg):
         self.session = spark_local
 
     def make_engine(self) -> SparkMerge:
-        return SparkMerge(self.session.spark)
+        return SparkMerge(self.session.spark, driver_rows=0)
 
 
 def test_a_dataframe_is_merged_with_its_new_column_in_one_snapshot(tmp_path: Path, spark_local: Session) -> None:

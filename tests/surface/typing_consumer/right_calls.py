@@ -54,6 +54,15 @@ def merge(frame: DataFrame) -> lakebed.MergeResult:
         raise
 
 
+def write(frame: DataFrame, number: int) -> lakebed.WriteResult:
+    rows = pa.table({"id": [1], "day": ["2026-11-01"]})
+    done = lakebed.write(rows, Path("events"), partition_by="day", txn=("events", number))
+    assert_type(done.sums.get("cost"), Decimal | None)
+    mode: lakebed.WriteMode = "replace_slice"
+    lakebed.write("new.parquet", "duckdb:events.duckdb#events", mode=mode, slice={"day": None}, dry_run=True)
+    return lakebed.write(frame, "iceberg:web.events", mode="overwrite", on_conflict="variant", workdir=Path("work"))
+
+
 def change(table: Target) -> None:
     plan = lakebed.evolve("parquet:costs", {"id": "bigint"}, dry_run=True, workdir=Path("work"))
     assert_type(plan, lakebed.EvolutionPlan)
@@ -67,6 +76,9 @@ def change(table: Target) -> None:
         assert_type(snapshot, lakebed.SnapshotRecord)
         assert_type(lakebed.rollback("iceberg:billing.costs", snapshot.id).at, datetime)
     assert_type([one.at for one in story.changes], list[datetime])
+    published = lakebed.publish("iceberg:billing.costs@audit", drop_branch=True, dry_run=True, workdir=Path("work"))
+    assert_type(published, lakebed.Publication)
+    assert_type(published.commits, int)
     swept = lakebed.sweep("iceberg:billing.costs", expire_days=0.5, dry_run=True)
     assert_type(swept, lakebed.Swept)
     assert_type(swept.expired, lakebed.Expired)
@@ -89,6 +101,17 @@ def look(spark: SparkSession) -> None:
     assert_type(traced, lakebed.AnalyzeResult)
     lakebed.analyze([lakebed.Script("SELECT 1", "one.sql")], schema=Path("schema.json"), allow_implied=False)
     assert_type([issue.code for issue in traced.issues], list[str])
+    lakebed.analyze("SELECT 1", schema=["duckdb:costs.duckdb", Path("schema.json")])
+    lakebed.analyze("SELECT 1", schema=spark)
+    assert_type(lakebed.analyze_project(Path("models"), variables={"day": 1}), lakebed.AnalyzeResult)
+    lakebed.analyze_project(dbt="shop", dialect="duckdb")
+    found = lakebed.impact("orders.id", drop=["orders.amt"], rename={"orders.a": "b"}, folder=Path("models"))
+    assert_type(found, lakebed.ImpactResult)
+    assert_type([(one.reason, one.place.line) for one in found.breaks], list[tuple[str, int]])
+    assert_type([one.path for one in found.reached], list[tuple[str, ...]])
+    compared = lakebed.compare_lineage("models", "main", dbt=True)
+    assert_type(compared, lakebed.LineageDifference)
+    assert_type([edge.source for edge in compared.lost], list[str])
 
 
 def try_out() -> Health:

@@ -19,6 +19,9 @@ lakebed.merge("new.parquet", "costs", keys="id", missing="drop")  # arg-type, re
 lakebed.merge("new.parquet", "costs", keys="id", engine="polars")  # arg-type, reportArgumentType
 lakebed.merge("new.parquet", 42, keys="id")  # arg-type, reportArgumentType
 lakebed.merge("new.parquet", "costs")  # call-arg, reportCallIssue
+lakebed.write("new.parquet", "events", mode="apend")  # arg-type, reportArgumentType
+lakebed.write("new.parquet", "events", txn="events:1")  # arg-type, reportArgumentType
+lakebed.write("new.parquet", "events", slices={"day": "mon"})  # call-arg, reportCallIssue
 lakebed.evolve("parquet:costs", {"id": "int"}, on_conflict="varient")  # arg-type, reportArgumentType
 lakebed.evolve("parquet:costs")  # call-arg, reportCallIssue
 _ = lakebed.evolve("parquet:costs", "id int").dropped  # attr-defined, reportAttributeAccessIssue
@@ -26,8 +29,13 @@ lakebed.read(42)  # call-overload, reportArgumentType
 lakebed.read("parquet:costs", columns="id", spark="local")  # call-overload, reportArgumentType
 lakebed.history(None)  # arg-type, reportArgumentType
 lakebed.rollback("iceberg:billing.costs", "latest")  # arg-type, reportArgumentType
+lakebed.publish("iceberg:billing.costs@audit", drop_branch="yes")  # arg-type, reportArgumentType
 lakebed.sweep("iceberg:billing.costs", expire_days="7")  # arg-type, reportArgumentType
-lakebed.analyze("SELECT 1", schema=["t"])  # arg-type, reportArgumentType
+lakebed.analyze("SELECT 1", schema=42)  # arg-type, reportArgumentType
+lakebed.analyze_project(42)  # arg-type, reportArgumentType
+lakebed.impact("orders.amt", folders="models")  # call-arg, reportCallIssue
+lakebed.impact(drop="orders.amt", rename=["a=b"], folder="models")  # arg-type, reportArgumentType
+lakebed.compare_lineage("models")  # call-arg, reportCallIssue
 lakebed.sample(Path("bills"), kind="azure")  # arg-type, reportArgumentType
 lakebed.sample(Path("bills"), packing="zip")  # call-arg, reportCallIssue
 lakebed.doctor("bills", quick="yes")  # arg-type, reportArgumentType

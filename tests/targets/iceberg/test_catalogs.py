@@ -73,11 +73,6 @@ def test_a_namespace_that_shares_a_catalogs_name_stays_usable(prod: str) -> None
     assert rows("iceberg:lakebed:prod.more") == 2
 
 
-def test_branches_are_refused_until_they_are_built() -> None:
-    with pytest.raises(ConfigError, match="branches are not supported yet"):
-        Workspace.open().target("iceberg:ns.costs@audit")
-
-
 def test_dbt_names_the_catalog_as_its_database(prod: str) -> None:
     lakebed.merge(ROWS, "iceberg:prod:ns.costs", keys="id", engine="arrow")
     new = [{"name": "b", "type": "INTEGER"}]

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import CommitStateUnknownException
-from pyiceberg.table import DataScan
 from tests.support.iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open_table, plan, rows_of, write
 
 from lakebed.errors import ConcurrentModification, ConfigError, TargetError
@@ -18,6 +17,7 @@ from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.types import Column, Schema, Text
 from lakebed.storage import local_path
 from lakebed.targets.base import Affected, Change, TableState
+from lakebed.targets.iceberg import state
 from lakebed.targets.iceberg.commit import OutcomeUnknown
 from lakebed.targets.iceberg.target import IcebergTarget
 
@@ -245,7 +245,7 @@ def test_equality_deletes_are_refused_with_what_to_do(tmp_path: Path, monkeypatc
             "PyIceberg does not yet support equality deletes: https://github.com/apache/iceberg/issues/6568"
         )
 
-    monkeypatch.setattr(DataScan, "plan_files", refuse)
+    monkeypatch.setattr(state, "plan_all_files", refuse)
     with pytest.raises(TargetError, match="rewrite_data_files"):
         target.state()
 

@@ -4,14 +4,15 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
-from lakebed.engines.protocols.load import ConvertJob, FileDone, LoadProgress
+from lakebed.engines.protocols.load import CompactJob, ConvertJob, FileDone, LoadProgress
 from lakebed.engines.shared.results import combine, conversion_of, largest_first, raise_first
-from lakebed.errors import LakebedError, UnplannedColumns
+from lakebed.errors import EngineError, LakebedError, UnplannedColumns
+from lakebed.kernels.compact import CompactTasks
 from lakebed.kernels.convert import Conversion
 from lakebed.kernels.convert import convert as convert_file
 from lakebed.kernels.rewrite import rewrite as rewrite_file
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import Converted, DataFile, Slice, SourceFile, Staging, WrittenFile
+from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, WrittenFile
 
 
 class ArrowEngine:
@@ -44,7 +45,7 @@ class ArrowEngine:
         return combine([result for _, result in sorted(results.items()) if isinstance(result, Converted)])
 
     def rewrite(
-        self, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+        self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
     ) -> tuple[WrittenFile, ...]:
         """The rows of these files in the staging's schema, leaving out the rows of a slice."""
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
@@ -55,6 +56,17 @@ class ArrowEngine:
                 for number, file in enumerate(files)
             ]
         return tuple(file for future in running for file in future.result())
+
+    def compact(self, job: CompactJob) -> tuple[Compacted, ...]:
+        """Makes one file of each pack."""
+        tasks = CompactTasks(job.staging, self._storage, job.packs, job.sort_by)
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            try:
+                results = list(pool.map(tasks, range(len(job.packs))))
+            except OSError as error:
+                raise EngineError(f"the storage failed during a compaction: {error}") from error
+        raise_first(results)
+        return tuple(result for result in results if isinstance(result, Compacted))
 
 
 def _attempt(conversion: Conversion, source: SourceFile, name: str) -> Converted | LakebedError:

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
+from lakebed.kernels.columns import field_id, find_columns, nested_agree
 from lakebed.merge_core.spec import RowEffects
-from lakebed.schema.duckdb import OWN, quote_literal, to_duckdb
+from lakebed.model import Lacking
+from lakebed.schema.duckdb import OWN, quote_literal, struct_with_kept_fields, to_duckdb
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.types import Schema, fold
 
@@ -54,6 +56,20 @@ def as_scratch_keys(keys: Sequence[str]) -> str:
     return ", ".join(f"{q(key)} AS {q(own)}" for key, own in zip(keys, scratch_keys(keys), strict=True))
 
 
+def in_order_of(scratch: str, source: str, keys: Sequence[str]) -> str:
+    """The source in the order in which its keys lie in the scratch table, those that it lacks last.
+
+    MERGE changes rows in the order of its source, and one that jumps to and fro takes a hundred times as long.
+    """
+    own, place = scratch_keys(keys), q(f"{OWN} place")
+    columns = ", ".join(q(key) for key in own)
+    places = f"SELECT {columns}, min(rowid) AS {place} FROM {q(scratch)} GROUP BY {columns}"
+    return (
+        f"(SELECT {SOURCE}.* FROM {source} AS {SOURCE} LEFT JOIN ({places}) AS {WANTED} "
+        f"ON {equal_keys(own, SOURCE, WANTED)} ORDER BY {WANTED}.{place})"
+    )
+
+
 def merge_statement(scratch: str, source: str, keys: Sequence[str], does: RowEffects) -> str:
     """MERGE into the scratch table that holds the matched rows of the target; it returns an action for each row.
 
@@ -74,27 +90,58 @@ def merge_statement(scratch: str, source: str, keys: Sequence[str], does: RowEff
     )
 
 
-def in_table_schema(relation: str, present: Sequence[str], schema: Schema, constants: Mapping[str, str | None]) -> str:
-    """The rows of a relation that has these columns, in the table's names and types."""
-    names = {fold(name): name for name in present}
+def in_table_schema(
+    relation: str, present: pa.Schema, schema: Schema, physical: pa.Schema, constants: Mapping[str, str | None]
+) -> str:
+    """The rows of a relation that has these columns, in the table's names and types.
+
+    `physical` has the ids by which columns are found where the relation has ids too.
+    """
+    places = dict(zip(physical.names, find_columns(physical, present), strict=True))
     fixed = {fold(name): value for name, value in constants.items()}
     columns = []
     for column in schema:
         kind = to_duckdb(column.type, column=column.name)
-        key = fold(column.name)
-        if key in fixed:
-            value = fixed[key]
+        place = places.get(column.name)
+        if fold(column.name) in fixed:
+            value = fixed[fold(column.name)]
             expression = "NULL" if value is None else quote_literal(value)
+        elif place is None:
+            expression = "NULL"
         else:
-            expression = q(names[key]) if key in names else "NULL"
+            found = present.field(place)
+            expression = nested_by_id(q(found.name), found.type, physical.field(column.name).type)
         columns.append(f"CAST({expression} AS {kind}) AS {q(column.name)}")
     return f"SELECT {', '.join(columns)} FROM {relation}"
+
+
+def nested_by_id(value: str, given: pa.DataType, wanted: pa.DataType, depth: int = 0) -> str:
+    """A value whose nested fields have the names that CAST will look for: CAST goes by name, and ids may differ."""
+    if nested_agree(given, wanted):
+        return value
+    if pa.types.is_struct(wanted):
+        inside = list(given)
+        fields = []
+        for field, place in zip(wanted, find_columns(wanted, inside), strict=True):
+            part = "NULL"
+            if place is not None:
+                own = f"struct_extract({value}, {quote_literal(inside[place].name)})"
+                part = nested_by_id(own, inside[place].type, field.type, depth)
+            fields.append(f"{quote_literal(field.name)}: {part}")
+        return f"CASE WHEN {value} IS NOT NULL THEN {{{', '.join(fields)}}} END"
+    each = q(f"{OWN} {depth}")
+    if pa.types.is_map(wanted):
+        item = nested_by_id(f"{each}.value", given.item_type, wanted.item_type, depth + 1)
+        entries = f"[{{'key': {each}.key, 'value': {item}}} for {each} in map_entries({value})]"
+        return f"CASE WHEN {value} IS NOT NULL THEN map_from_entries({entries}) END"
+    return f"[{nested_by_id(each, given.value_type, wanted.value_type, depth + 1)} for {each} in {value}]"
 
 
 def updated_rows(
     schema: Schema,
     delivered: Iterable[str],
     emptied: Iterable[str],
+    kept_fields: Mapping[str, Lacking],
     *,
     rows: str,
     changes: str,
@@ -108,9 +155,10 @@ def updated_rows(
     for column in schema:
         name = q(column.name)
         if column.name in new:
-            value = (
-                f"CASE WHEN {SOURCE}.{q(marker)} IS NOT NULL THEN {SOURCE}.{name} ELSE {TARGET}.{name} END AS {name}"
-            )
+            arriving = f"{SOURCE}.{name}"
+            if (lacking := kept_fields.get(column.name)) is not None:
+                arriving = struct_with_kept_fields(column.type, lacking, source=arriving, target=f"{TARGET}.{name}")
+            value = f"CASE WHEN {SOURCE}.{q(marker)} IS NOT NULL THEN {arriving} ELSE {TARGET}.{name} END AS {name}"
         elif column.name in empty:
             value = f"CASE WHEN {SOURCE}.{q(marker)} IS NULL THEN {TARGET}.{name} END AS {name}"
         else:
@@ -158,11 +206,10 @@ def copy_to(query: str, uri: str, physical: pa.Schema, codec: str, *, dictionari
 def _field_ids(schema: Iterable[pa.Field]) -> str:
     parts = []
     for field in schema:
-        own = (field.metadata or {}).get(b"PARQUET:field_id")
-        if own is None:
+        number = field_id(field)
+        if number is None:
             continue
         inner = _inner_ids(field.type)
-        number = int(own)
         value = f"{{__duckdb_field_id: {number}, {inner}}}" if inner else str(number)
         parts.append(f"{quote_literal(field.name)}: {value}")
     return "{" + ", ".join(parts) + "}" if parts else ""

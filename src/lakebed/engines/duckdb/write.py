@@ -29,7 +29,7 @@ from lakebed.schema.types import DataType, Float, List, Map, Schema, Struct, fol
 from lakebed.storage import is_local, join, local_path
 
 # Source rows that are picked by their numbers in memory; more of them are joined, which can spill to disk.
-PICKED_ROWS = 131_072
+PICKED_ROWS = 1_048_576
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Ready:
 
     @property
     def emptied(self) -> tuple[str, ...]:
-        return () if self.spec.keeps_missing else self.unified.evolution.padded
+        return self.unified.emptied
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,8 @@ class Writer:
             return self._rewritten(self._rows_of(pack), pack, name, codec)
         table = self._spooled(pack)
         try:
-            rows = sql.in_table_schema(q(table), self.ready.final.names, self.ready.final, {})
+            schema = to_arrow_schema(self.ready.final)
+            rows = sql.in_table_schema(q(table), schema, self.ready.final, schema, {})
             return self._rewritten(rows, pack, name, codec)
         finally:
             self.scratch.drop(table)
@@ -176,27 +177,28 @@ class Writer:
             # What is deleted from the scratch table must still be found when files are rewritten.
             into = self.scratch.table("deleted", f"SELECT * FROM {q(self.matched)}")
             source = f"(SELECT DISTINCT {', '.join(q(key) for key in sql.scratch_keys(ready.spec.keys))} FROM {source})"
-        statement = sql.merge_statement(into, source, ready.spec.keys, does)
+        ordered = sql.in_order_of(into, source, ready.spec.keys)
+        statement = sql.merge_statement(into, ordered, ready.spec.keys, does)
         counted = self.scratch.arrow(statement).column("merge_action").value_counts()
         return Counter({str(one["values"]): int(one["counts"].as_py()) for one in counted})
 
     def _rows_of(self, pack: Sequence[DataFile]) -> str:
         """The rows of the pack's files in the table's schema; files of equal columns are read together."""
-        by_columns: dict[tuple[str, ...], list[str]] = {}
+        alike: dict[bytes, tuple[pa.Schema, list[str]]] = {}
         for file in pack:
             files, path = filesystem(file.uri, self.storage)
-            names = tuple(pq.read_schema(path, filesystem=files).names)
-            by_columns.setdefault(names, []).append(file.uri)
+            inside = pq.read_schema(path, filesystem=files).remove_metadata()
+            alike.setdefault(inside.serialize().to_pybytes(), (inside, []))[1].append(file.uri)
         constants = {name: folded(pack[0].partition).get(fold(name)) for name in self.job.in_path}
         return " UNION ALL ".join(
-            sql.in_table_schema(sql.read_files(uris), names, self.ready.final, constants)
-            for names, uris in by_columns.items()
+            sql.in_table_schema(sql.read_files(uris), inside, self.ready.final, self.job.physical, constants)
+            for inside, uris in alike.values()
         )
 
     def _spooled(self, pack: Sequence[DataFile]) -> str:
         """A table of the pack's rows, read by Arrow."""
         schema = pa.schema([field.with_nullable(True) for field in to_arrow_schema(self.ready.final)])
-        batches = read_rows(pack, schema, self.storage, in_path=self.job.in_path)
+        batches = read_rows(pack, schema, self.storage, physical=self.job.physical, in_path=self.job.in_path)
         return self.scratch.spooled("pack", pa.RecordBatchReader.from_batches(schema, batches))
 
     def _after(self, rows: str, pack: Sequence[DataFile]) -> str:
@@ -208,9 +210,8 @@ class Writer:
         here = f"{q(self.matched)} WHERE {q(sql.FILE)} IN ({', '.join(text(f.uri) for f in pack)})"
         if does.delete_matched:
             return (
-                f"SELECT {sql.TARGET}.* FROM ({rows}) AS {sql.TARGET} WHERE NOT EXISTS "
-                f"(SELECT 1 FROM (SELECT * FROM {here}) AS {sql.SOURCE} "
-                f"WHERE {sql.equal_keys(keys, sql.TARGET, sql.SOURCE, own)})"
+                f"SELECT {sql.TARGET}.* FROM ({rows}) AS {sql.TARGET} ANTI JOIN (SELECT * FROM {here}) AS {sql.SOURCE} "
+                f"ON {sql.equal_keys(keys, sql.TARGET, sql.SOURCE, own)}"
             )
         if not does.update_matched:
             return rows
@@ -220,6 +221,7 @@ class Writer:
             ready.final,
             ready.unified.delivered,
             ready.emptied,
+            ready.unified.evolution.padded_fields if ready.spec.keeps_missing else {},
             rows=rows,
             changes=changes,
             keys=keys,

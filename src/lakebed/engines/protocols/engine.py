@@ -15,13 +15,14 @@ EngineName: TypeAlias = Literal["duckdb", "arrow", "spark"]
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """An engine as its folder declares it. `merge` and `load` are places, `module:class`: importing them may be slow,
-    and what they import may not be installed.
+    """An engine as its folder declares it. `merge`, `load` and `rows` are places, `module:class`: importing them may be
+    slow, and what they import may not be installed.
     """
 
     name: str
     merge: str
     load: str | None = None  # only of an engine that loads in this process
+    rows: str | None = None  # only of an engine that writes rows as they are given
     reads_dataframes: bool = False
     runs_in_session: bool = False  # the caller may bring a Spark session, or say where one is to be opened
     has_two_merges: bool = False  # `use_merge` chooses between them

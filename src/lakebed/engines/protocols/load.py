@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
-from lakebed.model import Converted, DataFile, Slice, SourceFile, Staging, WrittenFile
+from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, WrittenFile
 from lakebed.schema.types import Schema
 
 OnBadValue: TypeAlias = Literal["refuse", "quarantine"]
@@ -32,6 +32,15 @@ class ConvertJob:
     limits: Limits = DEFAULT_LIMITS
 
 
+@dataclass(frozen=True)
+class CompactJob:
+    """Packs of files in, one file of the staging's schema out for each. The files of a pack are of one partition."""
+
+    packs: tuple[tuple[DataFile, ...], ...]
+    staging: Staging
+    sort_by: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FileDone:
     """Progress: one source file has been converted."""
@@ -54,7 +63,11 @@ class Engine(Protocol):
         ...
 
     def rewrite(
-        self, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+        self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
     ) -> tuple[WrittenFile, ...]:
         """The rows of these files in the staging's schema, leaving out the rows of a slice."""
+        ...
+
+    def compact(self, job: CompactJob) -> tuple[Compacted, ...]:
+        """Makes one file of each pack, and says what went in and what was read back."""
         ...

@@ -6,7 +6,7 @@ dropped. The orchestration (`lakebed.table.merge`) is the only caller.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -55,6 +55,14 @@ class CheckedSource:
 
 
 @dataclass(frozen=True)
+class FileLayout:
+    """Where the columns of a table lie: partition columns in paths, the others in files, by id where names mislead."""
+
+    in_path: tuple[str, ...] = ()
+    field_ids: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class MergeJob:
     """A plan and where to write it. `in_path` are the partition columns that lie in paths and not in files."""
 
@@ -65,7 +73,7 @@ class MergeJob:
     @property
     def physical(self) -> pa.Schema:
         """The columns that lie inside files."""
-        return pa.schema([field for field in self.staging.schema if field.name not in self.in_path])
+        return pa.schema([one for one in self.staging.schema if one.name not in self.in_path])
 
 
 class MergeSource(Protocol):
@@ -78,8 +86,8 @@ class MergeSource(Protocol):
         """Deduplicates where asked, refuses NULL and repeated keys."""
         ...
 
-    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
-        """Looks the keys up in these files, by value."""
+    def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
+        """Looks the keys up in these files, by value. What `write` does rests on the last look, one at no file too."""
         ...
 
     def write(self, job: MergeJob) -> Merged:

@@ -10,12 +10,13 @@ from functools import partial
 
 import pyarrow as pa
 
-from lakebed.engines.protocols.merge import CheckedSource, MergeJob
+from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeJob
 from lakebed.engines.shared.checked import Checked, check, unmatched
 from lakebed.engines.shared.failures import arrow_failures
 from lakebed.engines.shared.rules import codec_for, rules_of
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.kernels import merge as kernel
+from lakebed.kernels.columns import with_ids
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import Matches
 from lakebed.merge_core.validate import Unified
@@ -37,23 +38,33 @@ class ArrowSource:
     def schema(self) -> pa.Schema:
         return self._table.schema
 
+    @property
+    def checked(self) -> Checked:
+        """The source as `check` left it."""
+        assert self._checked is not None, "check comes before match and write"
+        return self._checked
+
+    @property
+    def matched_positions(self) -> list[pa.Array]:
+        """The source rows that `match` found in the table, file by file."""
+        return [one.positions for one in self._matched.values()]
+
     def check(self, unified: Unified) -> CheckedSource:
         self._checked = check(self._table, unified)
         return CheckedSource(self._checked.table.num_rows, self._checked.keys, index=self._checked.index)
 
-    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
-        checked = self._known()
+    def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
+        checked = self.checked
+        self._matched = {}
+        if not files:
+            return Matches()
+        keys = with_ids(checked.key_schema, layout.field_ids)
         with arrow_failures(unified.spec):
-            found = dict(
-                zip(
-                    (file.uri for file in files),
-                    kernel.match(files, checked.key_schema, checked.index, self._storage, in_path=in_path),
-                    strict=True,
-                )
-            )
+            matched = kernel.match(files, keys, checked.index, self._storage, in_path=layout.in_path)
+            found = dict(zip((file.uri for file in files), matched, strict=True))
         nulls = {name: sum(one.nulls[place] for one in found.values()) for place, name in enumerate(unified.spec.keys)}
         self._matched = {uri: one for uri, one in found.items() if len(one.rows)}
-        inserted = len(unmatched(checked.index.distinct, [one.positions for one in self._matched.values()]))
+        inserted = len(unmatched(checked.index.distinct, self.matched_positions))
         return Matches(
             {uri: len(one.rows) for uri, one in self._matched.items()},
             {name: count for name, count in nulls.items() if count},
@@ -61,7 +72,7 @@ class ArrowSource:
         )
 
     def write(self, job: MergeJob) -> Merged:
-        checked, plan = self._known(), job.plan
+        checked, plan = self.checked, job.plan
         rules = rules_of(job)
         with arrow_failures(plan.spec), WriteBehind(job.staging.folder) as disk, ThreadPoolExecutor(THREADS) as pool:
             codec = codec_for(plan, self._storage)
@@ -72,7 +83,7 @@ class ArrowSource:
             inserting = None
             if plan.expected.inserted:
                 if not plan.spec.effects.delete_matched:
-                    positions = unmatched(checked.table.num_rows, [one.positions for one in self._matched.values()])
+                    positions = unmatched(checked.table.num_rows, self.matched_positions)
                 inserting = pool.submit(write, checked.table, positions, name="inserted")
             written: list[WrittenFile] = []
             moved: list[pa.Table] = []
@@ -91,22 +102,17 @@ class ArrowSource:
         return Merged(tuple(written), counts + MergeCounts(inserted=sum(one.rows for one in arrived)))
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
-        rules = kernel.Rules(self._known().table.schema, self._known().table.schema)
-        written = kernel.write_rows(
-            self._known().table, None, rules, folder=staging.folder, name="source", storage=self._storage
-        )
+        rows = self.checked.table
+        rules = kernel.Rules(rows.schema, rows.schema)
+        written = kernel.write_rows(rows, None, rules, folder=staging.folder, name="source", storage=self._storage)
         return tuple(written)
 
     def _rewrite(self, job: MergeJob, rules: kernel.Rules, number: int, pack: tuple[DataFile, ...]) -> kernel.Rewritten:
         return kernel.rewrite(
             [(file, self._matched.get(file.uri)) for file in pack],
-            self._known().table,
+            self.checked.table,
             rules,
             folder=job.staging.folder,
             name=f"merged-{number:05d}.parquet",
             storage=self._storage,
         )
-
-    def _known(self) -> Checked:
-        assert self._checked is not None, "check comes before match and write"
-        return self._checked

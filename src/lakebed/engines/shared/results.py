@@ -48,7 +48,8 @@ def raise_first(results: Sequence[object]) -> None:
         raise others[0]
     if unplanned:
         names = dict.fromkeys(name for error in unplanned for name in error.names)
-        raise UnplannedColumns(file=unplanned[0].file, names=tuple(names))
+        types = {name: tuple(one for error in unplanned for one in error.types.get(name, ())) for name in names}
+        raise UnplannedColumns(file=unplanned[0].file, names=tuple(names), types=types)
 
 
 def combine(parts: Sequence[Converted]) -> Converted:

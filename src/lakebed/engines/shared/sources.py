@@ -5,16 +5,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.fs as pafs
 
 from lakebed.engines.protocols.merge import ArrowStream, MergeInput
-from lakebed.errors import InvalidMergeArgument, NotFound, SourceError
+from lakebed.errors import ConfigError, InvalidMergeArgument, NotFound, SourceError
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import ScanFile
 from lakebed.storage import absolute, system_errors
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ def opened(source: MergeInput, storage: StorageSettings) -> Iterator[pa.Table]:
     elif isinstance(source, pa.RecordBatch):
         yield pa.Table.from_batches([source])
     elif isinstance(source, str | PathLike):
-        dataset = path_dataset(fspath(source), storage)
-        with _spooled(dataset.scanner(batch_size=BATCH_ROWS).to_reader()) as table:
+        place = fspath(source)
+        reader = path_dataset(place, storage).scanner(batch_size=BATCH_ROWS).to_reader()
+        with _spooled(pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, place))) as table:
             yield table
     elif isinstance(source, pads.Dataset):
         with _spooled(source.scanner(batch_size=BATCH_ROWS).to_reader()) as table:
@@ -53,9 +55,61 @@ def opened(source: MergeInput, storage: StorageSettings) -> Iterator[pa.Table]:
         )
 
 
+@contextmanager
+def rescannable(source: MergeInput, storage: StorageSettings) -> Iterator[pa.Table | pads.Dataset]:
+    """The source as something that can be read again: files where they lie, and a stream from a temporary file."""
+    if isinstance(source, pa.Table):
+        yield source
+    elif isinstance(source, pa.RecordBatch):
+        yield pa.Table.from_batches([source])
+    elif isinstance(source, str | PathLike):
+        yield readable_path(fspath(source), storage)
+    elif isinstance(source, pads.FileSystemDataset):
+        yield source
+    elif isinstance(source, pads.Dataset):
+        with _spooled(source.scanner(batch_size=BATCH_ROWS).to_reader()) as table:
+            yield table
+    elif _is_pandas(source):
+        yield _from_pandas(source)
+    elif _is_stream(source):
+        with _spooled(pa.RecordBatchReader.from_stream(source)) as table:
+            yield table
+    else:
+        raise ConfigError(
+            f"a {type(source).__name__} holds no rows that can be read",
+            remedy="Give a Spark, pandas or Polars DataFrame, a pyarrow Table, Dataset or RecordBatchReader, or a path "
+            "to Parquet.",
+        )
+
+
+def path_files(path: str, storage: StorageSettings) -> tuple[pa.Schema, tuple[ScanFile, ...]]:
+    """The same files one by one, with the values of their partitions, for those who read each on its own."""
+    uri = absolute(path.removeprefix("parquet:"))
+    _, inner = filesystem(uri, storage)
+    dataset = readable_path(path, storage)
+    before = uri.removesuffix(inner)
+    files = tuple(
+        ScanFile(f"{before}{one.path}", pads.get_partition_keys(one.partition_expression))
+        for one in dataset.get_fragments()
+    )
+    return dataset.schema, files
+
+
+def readable_path(path: str, storage: StorageSettings) -> pads.Dataset:
+    """The same for whoever does not merge."""
+    try:
+        return path_dataset(path, storage)
+    except InvalidMergeArgument as error:
+        raise SourceError(error.message, remedy=error.remedy) from error
+
+
 def path_dataset(path: str, storage: StorageSettings) -> pads.Dataset:
     """The Parquet file or folder at a path. Columns of all files count; Hive partitions are text."""
-    uri = absolute(path.removeprefix("parquet:"))
+    with system_errors(path):
+        return _path_dataset(path, absolute(path.removeprefix("parquet:")), storage)
+
+
+def _path_dataset(path: str, uri: str, storage: StorageSettings) -> pads.Dataset:
     files, inner = filesystem(uri, storage)
     found = files.get_file_info(inner)
     if found.type == pafs.FileType.NotFound:
@@ -72,11 +126,28 @@ def path_dataset(path: str, storage: StorageSettings) -> pads.Dataset:
         schemas = [fragment.physical_schema for fragment in first.get_fragments()]
         paths = [] if parts is None else [pa.schema([field]) for field in parts.schema]
         schema = pa.unify_schemas([*schemas, *paths], promote_options="permissive")
-    except pa.ArrowInvalid as error:
-        raise InvalidMergeArgument(
-            f"{path} cannot be read as Parquet: {error}", kind="SCHEMA_INCOMPATIBLE", remedy="Give Parquet files."
-        ) from error
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise _unreadable(path, error) from error
     return first.replace_schema(schema)
+
+
+def _batches(reader: pa.RecordBatchReader, place: str) -> Iterator[pa.RecordBatch]:
+    """What the files hold. One that is damaged, or out of reach halfway, is named."""
+    while True:
+        try:
+            with system_errors(place):
+                batch = next(reader, None)
+        except pa.ArrowInvalid as error:
+            raise _unreadable(place, error) from error
+        if batch is None:
+            return
+        yield batch
+
+
+def _unreadable(place: str, error: Exception) -> InvalidMergeArgument:
+    return InvalidMergeArgument(
+        f"{place} cannot be read as Parquet: {error}", kind="SCHEMA_INCOMPATIBLE", remedy="Give Parquet files."
+    )
 
 
 def _hive_names(files: pafs.FileSystem, folder: str) -> list[str]:
@@ -116,6 +187,15 @@ def spooled(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
                 writer.write_batch(batch)
         with pa.memory_map(path) as mapped:
             yield pa.ipc.open_file(mapped).read_all()
+
+
+def _is_pandas(source: object) -> bool:
+    return type(source).__module__.partition(".")[0] == "pandas" and type(source).__name__ == "DataFrame"
+
+
+def _from_pandas(source: Any) -> pa.Table:
+    """A pandas DataFrame. An index without a name is the number of a row, not a column."""
+    return pa.Table.from_pandas(source, preserve_index=all(name is not None for name in source.index.names))
 
 
 def _is_stream(source: object) -> TypeGuard[ArrowStream]:

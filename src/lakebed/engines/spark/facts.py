@@ -6,6 +6,7 @@ from lakebed.extras import Extra
 FACTS = EngineFacts(
     "spark",
     merge="lakebed.engines.spark.merge:SparkMerge",
+    rows="lakebed.engines.spark.rows:SparkRows",
     reads_dataframes=True,
     runs_in_session=True,
     # Spark's Arrow functions want pandas on the driver, and pyspark does not bring it.

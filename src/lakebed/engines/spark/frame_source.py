@@ -34,6 +34,17 @@ def schema_of(frame: DataFrame) -> pa.Schema:
     return to_arrow_schema(from_spark_json(frame.schema.json()))
 
 
+def few_rows(frame: DataFrame, unified: Unified, most: int) -> pa.Table | None:
+    """All rows of the frame, where they are no more than that; None where there are more."""
+    names = list(unified.delivered.values())
+    chosen = frame.select(*(F.col(quote_identifier(name)).alias(f"c{place}") for place, name in enumerate(names)))
+    try:
+        first = chosen.limit(most + 1).toArrow()
+    except PySparkException as error:
+        raise refusals.engine_failed(unified.spec, f"Spark could not compute the source: {reason(error)}") from error
+    return None if first.num_rows > most else first.rename_columns(names)
+
+
 def staged_frame(
     frame: DataFrame, unified: Unified, schema: pa.Schema, folder: str, storage: StorageSettings
 ) -> list[StagedPart]:

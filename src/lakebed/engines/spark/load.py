@@ -10,13 +10,14 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from lakebed.engines.protocols.load import ConvertJob, FileDone, LoadProgress
+from lakebed.engines.protocols.load import CompactJob, ConvertJob, FileDone, LoadProgress
 from lakebed.engines.shared.results import combine, conversion_of, for_workers, largest_first, raise_first
 from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
+from lakebed.kernels.compact import CompactTasks
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
-from lakebed.model import Converted, DataFile, Slice, SourceFile, Staging, WrittenFile
+from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, WrittenFile
 
 _POLL_SECONDS = 0.5
 _File = TypeVar("_File", SourceFile, DataFile)
@@ -47,7 +48,7 @@ class SparkEngine:
         return combine(parts)
 
     def rewrite(
-        self, files: Sequence[DataFile], staging: Staging, *, without: Slice | None = None
+        self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
     ) -> tuple[WrittenFile, ...]:
         """The rows of these files in the staging's schema, leaving out the rows of a slice."""
         order = largest_first(files)
@@ -60,6 +61,13 @@ class SparkEngine:
         results = _in_order(run_tasks(self._session, tasks, len(order)), order)
         raise_first(results)
         return tuple(file for written in results if isinstance(written, tuple) for file in written)
+
+    def compact(self, job: CompactJob) -> tuple[Compacted, ...]:
+        """Makes one file of each pack, a task for each."""
+        packs = tuple(tuple(for_workers(file) for file in pack) for pack in job.packs)
+        results = run_tasks(self._session, CompactTasks(job.staging, self._storage, packs, job.sort_by), len(packs))
+        raise_first(results)
+        return tuple(result for result in results if isinstance(result, Compacted))
 
 
 def _in_order(results: Sequence[object], order: Sequence[int]) -> list[object]:

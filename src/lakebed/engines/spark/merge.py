@@ -1,10 +1,12 @@
 """Merges on Spark, classic or Connect: one job validates and looks keys up, one rewrites and counts.
 
-The source is staged once, as Parquet that workers reach; a DataFrame of any size is never collected. Where its keys are
-few, every worker holds them and each task rewrites files on its own, with the Arrow engine's kernels: no row of the
-target enters the JVM. Where they are many, rows are shuffled to the files they change (`shuffle.py`).
+The source is staged once, as Parquet that workers reach. Where its keys are few, every worker holds them and each task
+rewrites files on its own, with the Arrow engine's kernels: no row of the target enters the JVM. Where they are many,
+rows are shuffled to the files they change (`shuffle.py`). A source of very few rows into small files is merged in this
+process, by the same kernels: jobs would take longer than the merge. No other source is ever collected.
 """
 
+import logging
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,18 +18,20 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.config import Settings
 from lakebed.engines.protocols.engine import EngineOptions
-from lakebed.engines.protocols.merge import CheckedSource, MergeInput, MergeJob, MergeSource
+from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeInput, MergeJob, MergeSource
+from lakebed.engines.shared.arrow_source import ArrowSource
+from lakebed.engines.shared.checked import Checked, unmatched
 from lakebed.engines.shared.checked import check as check_table
-from lakebed.engines.shared.checked import unmatched
 from lakebed.engines.shared.failures import arrow_failures, engine_failures
 from lakebed.engines.shared.results import for_workers
 from lakebed.engines.shared.rules import codec_for, rules_of
 from lakebed.engines.shared.sources import is_dataframe, opened
-from lakebed.engines.spark.frame_source import schema_of, staged_frame
+from lakebed.engines.spark.frame_source import few_rows, schema_of, staged_frame
 from lakebed.engines.spark.session import Session, open_session, require_shared
 from lakebed.engines.spark.shuffle import Shuffle
 from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
+from lakebed.kernels.columns import top_level_ids, with_ids
 from lakebed.kernels.keys import KeyIndex, repeated
 from lakebed.kernels.merge import Rules, write_rows
 from lakebed.kernels.merge_tasks import (
@@ -45,6 +49,11 @@ from lakebed.model import DataFile, MergeCounts, Merged, Staging, WrittenFile
 from lakebed.schema.arrow import to_arrow_field
 from lakebed.storage import Storage, join
 
+log = logging.getLogger(__name__)
+
+# Sources of at most so many rows, into candidate files of at most so many bytes, are merged in this process.
+DRIVER_ROWS = 10_000
+DRIVER_BYTES = 64 * 1024 * 1024
 # Up to here every worker holds the keys; beyond it rows are shuffled to the files they change.
 BROADCAST_ROWS = 2_000_000
 # A task reads the keys of that many rows or more: starting one costs as much as looking a million keys up.
@@ -66,9 +75,11 @@ class SparkMerge:
         session: SparkSession | None = None,
         *,
         broadcast_rows: int = BROADCAST_ROWS,
+        driver_rows: int = DRIVER_ROWS,
     ) -> None:
         self._session = session
         self._broadcast_rows = broadcast_rows
+        self._driver_rows = driver_rows
 
     @classmethod
     def of(cls, options: EngineOptions) -> "SparkMerge":
@@ -81,10 +92,10 @@ class SparkMerge:
             session = stack.enter_context(open_session(settings, spark=given))
             folder = stack.enter_context(_work_folder(session, settings, storage))
             if is_dataframe(source):
-                yield FrameSource(source, session, folder, storage, self._broadcast_rows)
+                yield FrameSource(source, session, folder, storage, self._broadcast_rows, self._driver_rows)
             else:
                 table = stack.enter_context(opened(source, storage))
-                yield TableSource(table, session, folder, storage)
+                yield TableSource(table, session, folder, storage, self._driver_rows)
 
 
 class SparkSource:
@@ -97,13 +108,25 @@ class SparkSource:
         self._staged: StagedSource | None = None
         self._index: KeyIndex | None = None
         self._matched: list[pa.Array] = []
+        self._here: ArrowSource | None = None  # where the merge runs in this process
 
-    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+    def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
+        if self._runs_here(files):
+            assert self._here is not None
+            log.info(
+                "%d source rows and %d small files that may hold them: merging in this process, without a Spark job",
+                self._here.checked.table.num_rows,
+                len(files),
+            )
+            return self._here.match(unified, files, layout=layout)
         staged, index = self._known()
+        self._matched = []
+        if not files:
+            return Matches()
         for file in files:
             require_shared(file.uri, self._session)
         groups = tuple(tuple(for_workers(file) for file in group) for group in _groups(files))
-        tasks = MatchTasks(staged, _key_schema(staged), groups, tuple(in_path))
+        tasks = MatchTasks(staged, with_ids(_key_schema(staged), layout.field_ids), groups, layout.in_path)
         found = _checked(self._run(tasks, len(groups), unified.spec), GroupMatches, unified.spec)
         each = [file for group in found for file in group.files]
         nulls = {name: sum(one.nulls[place] for one in each) for place, name in enumerate(unified.spec.keys)}
@@ -116,6 +139,9 @@ class SparkSource:
         )
 
     def write(self, job: MergeJob) -> Merged:
+        if self._runs_here(job.plan.rewrite):
+            assert self._here is not None
+            return self._here.write(job)
         staged, index = self._known()
         plan = job.plan
         require_shared(job.staging.folder, self._session)
@@ -129,7 +155,7 @@ class SparkSource:
             codec = codec_for(plan, self._storage)
         tasks = WriteTasks(
             staged,
-            _key_schema(staged),
+            with_ids(_key_schema(staged), top_level_ids(job.physical)),
             tuple(tuple(for_workers(file) for file in pack) for pack in plan.packs),
             tuple(inserts),
             rules_of(job),
@@ -141,6 +167,8 @@ class SparkSource:
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
         """Copies the staged parts, which already are what a target that merges rows wants."""
+        if self._here is not None:
+            return self._here.write_source(staging)
         staged = self._staged
         assert staged is not None, "check comes before write_source"
         files = Storage(self._storage)
@@ -151,6 +179,31 @@ class SparkSource:
             part = StagedSource((uri,), staged.schema, staged.keys, staged.storage)
             written.append(WrittenFile(name, part.read(staged.keys[:1]).num_rows, copied.size_bytes))
         return tuple(written)
+
+    def _runs_here(self, files: Sequence[DataFile]) -> bool:
+        """Whether these files are for this process; where they are too large, the source goes to the workers."""
+        if self._here is None:
+            return False
+        if sum(file.size_bytes for file in files) <= DRIVER_BYTES:
+            return True
+        self._matched = self._here.matched_positions
+        self._stage(self._here.checked)
+        self._here = None
+        return False
+
+    def _stage(self, checked: Checked) -> None:
+        """Writes the rows that this process holds to where workers reach them."""
+        rules = Rules(checked.table.schema, checked.table.schema)
+        written = write_rows(
+            checked.table, None, rules, folder=self._folder, name=uuid4().hex, storage=self._storage, codec="lz4"
+        )
+        parts = tuple(join(self._folder, one.path) for one in written)
+        self._staged = StagedSource(parts, checked.table.schema, checked.spec.keys, self._storage)
+        self._index = checked.index
+
+    def _check_here(self, table: pa.Table, unified: Unified) -> CheckedSource:
+        self._here = ArrowSource(table, self._storage)
+        return self._here.check(unified)
 
     def _run(self, tasks: Callable[[int], object], count: int, spec: MergeSpec) -> list[object]:
         with engine_failures(spec, EngineError, what="the merge failed"):
@@ -165,35 +218,41 @@ class SparkSource:
 class TableSource(SparkSource):
     """A source that the driver holds: checked there, then staged for the workers."""
 
-    def __init__(self, table: pa.Table, session: Session, folder: str, storage: StorageSettings) -> None:
+    def __init__(
+        self, table: pa.Table, session: Session, folder: str, storage: StorageSettings, driver_rows: int
+    ) -> None:
         super().__init__(session, folder, storage)
         self._table = table
+        self._driver_rows = driver_rows
 
     @property
     def schema(self) -> pa.Schema:
         return self._table.schema
 
     def check(self, unified: Unified) -> CheckedSource:
+        if self._table.num_rows <= self._driver_rows:
+            return self._check_here(self._table, unified)
         checked = check_table(self._table, unified)
-        rules = Rules(checked.table.schema, checked.table.schema)
-        written = write_rows(
-            checked.table, None, rules, folder=self._folder, name=uuid4().hex, storage=self._storage, codec="lz4"
-        )
-        parts = tuple(join(self._folder, one.path) for one in written)
-        self._staged = StagedSource(parts, checked.table.schema, unified.spec.keys, self._storage)
-        self._index = checked.index
+        self._stage(checked)
         return CheckedSource(checked.table.num_rows, checked.keys, index=checked.index, distributed=True)
 
 
 class FrameSource(SparkSource):
-    """A Spark DataFrame: computed once, by the job that stages it."""
+    """A Spark DataFrame: its first rows tell whether they are all; if not, the job that stages it computes it."""
 
     def __init__(
-        self, frame: DataFrame, session: Session, folder: str, storage: StorageSettings, broadcast_rows: int
+        self,
+        frame: DataFrame,
+        session: Session,
+        folder: str,
+        storage: StorageSettings,
+        broadcast_rows: int,
+        driver_rows: int,
     ) -> None:
         super().__init__(session, folder, storage)
         self._frame = frame
         self._broadcast_rows = broadcast_rows
+        self._driver_rows = driver_rows
         self._shuffle: Shuffle | None = None
         self._candidates: tuple[DataFile, ...] = ()
 
@@ -203,6 +262,10 @@ class FrameSource(SparkSource):
 
     def check(self, unified: Unified) -> CheckedSource:
         spec, final = unified.spec, unified.evolution.final
+        if self._driver_rows:
+            few = few_rows(self._frame, unified, self._driver_rows)
+            if few is not None:
+                return self._check_here(few, unified)
         schema = pa.schema([to_arrow_field(final[name]).with_nullable(True) for name in unified.delivered])
         parts = staged_frame(self._frame, unified, schema, join(self._folder, uuid4().hex), self._storage)
         for place, name in enumerate(spec.keys):
@@ -226,13 +289,15 @@ class FrameSource(SparkSource):
             raise refusals.duplicate_keys(spec, count=found.count, keys=shown)
         return CheckedSource(rows, keys, index=self._index, distributed=True)
 
-    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+    def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
         if self._shuffle is None:
-            return super().match(unified, files, in_path=in_path)
+            return super().match(unified, files, layout=layout)
         for file in files:
             require_shared(file.uri, self._session)
         self._candidates = tuple(files)
-        return self._shuffle.match([for_workers(file) for file in files], in_path)
+        if not files:
+            return Matches()
+        return self._shuffle.match([for_workers(file) for file in files], layout)
 
     def write(self, job: MergeJob) -> Merged:
         if self._shuffle is None:
@@ -261,7 +326,7 @@ class FrameSource(SparkSource):
         no_source = StagedSource((), self._staged.schema, self._staged.keys, self._staged.storage)
         untouched = WriteTasks(
             no_source,
-            _key_schema(no_source),
+            with_ids(_key_schema(no_source), top_level_ids(job.physical)),
             tuple(tuple(for_workers(file) for file in pack) for pack in others),
             (),
             rules,

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -24,6 +24,7 @@ from lakebed.engines.spark.java import find_java
 from lakebed.engines.spark.private_conf import private_conf
 from lakebed.engines.spark.quiet import JvmLog, starting_quietly
 from lakebed.engines.spark.shipping import ship_kernels
+from lakebed.engines.spark.submitted import given_conf, is_submitted, launched_already
 from lakebed.errors import ConfigError, EngineError
 from lakebed.storage import is_local, local_path
 
@@ -58,10 +59,11 @@ def open_session(settings: Settings, *, spark: SparkSession | None = None) -> Se
     """The session to run on, with our kernels on its workers.
 
     The caller's session is used as it is and never stopped; so is one that is already active in this process, since
-    Spark allows no second one beside it. Otherwise `remote` or `master` of the settings says where, and `local[*]` is
-    the default. Raises JavaMissing or EngineError with what Spark said.
+    Spark allows no second one beside it. Otherwise `remote` or `master` of the settings says where, then what
+    spark-submit or the environment says, and `local[*]` is the default. Raises JavaMissing or EngineError with what
+    Spark said.
     """
-    remote = settings.spark.remote
+    remote = settings.spark.remote or (None if settings.spark.master else os.environ.get("SPARK_REMOTE"))
     if remote and not is_local_master(remote) and urlsplit(remote).scheme != "sc":
         raise ConfigError(f"{remote!r} is no Spark Connect URL", remedy="Write sc://host:port, or local[2].")
     theirs = spark or _active()
@@ -70,7 +72,7 @@ def open_session(settings: Settings, *, spark: SparkSession | None = None) -> Se
     elif remote:
         session = _start_connect(remote, settings)
     else:
-        session = _start_classic(settings.spark.master or "local[*]", settings)
+        session = _start_submitted(settings) if is_submitted() else _start_classic(settings)
     ship_kernels(session.spark)
     return session
 
@@ -115,21 +117,46 @@ def _connect_host(spark: SparkSession) -> str | None:
     return cast("str | None", getattr(client, "host", None))
 
 
-def _start_classic(master: str, settings: Settings) -> Session:
+def _start_classic(settings: Settings) -> Session:
+    given = given_conf()
+    master = settings.spark.master or given.get("spark.master") or "local[*]"
     local = is_local_master(master)
     builder = SparkSession.builder.appName("lakebed").master(master).config("spark.api.mode", "classic")
-    for name, value in _configuration(settings, local=local).items():
+    for name, value in _configuration(settings, local=local, given=given).items():
         if not is_secret_name(name):
             builder = builder.config(name, value)
     spark = _launch(builder, settings, local=local, what=master)
     return Session(spark, master, local, owned=True, shared_folders=settings.spark.shared_folders)
 
 
+def _start_submitted(settings: Settings) -> Session:
+    """As spark-submit was told, but for what our settings say by name."""
+    builder = SparkSession.builder
+    asked = dict(settings.spark.conf)
+    if settings.spark.master:
+        asked["spark.master"] = settings.spark.master
+    if settings.spark.memory:
+        asked["spark.driver.memory"] = settings.spark.memory
+    if launched_already() and "spark.driver.memory" in asked:
+        memory = asked["spark.driver.memory"]
+        raise ConfigError(
+            f"spark-submit has started Spark already: the driver's memory can no longer be set to {memory}",
+            remedy="Give --driver-memory to spark-submit, and leave spark.memory out of the settings.",
+        )
+    for name, value in asked.items():
+        if launched_already() or not is_secret_name(name):
+            builder = builder.config(name, value)
+    local = is_local_master(settings.spark.master or "")
+    spark = _launch(builder, settings, local=local, what=settings.spark.master or "what spark-submit was told")
+    return _describe(spark, settings, owned=True)
+
+
 def _start_connect(remote: str, settings: Settings) -> Session:
     CONNECT.require("Spark Connect")
     builder = SparkSession.builder.appName("lakebed").remote(remote)
     own_server = is_local_master(remote)
-    options = _configuration(settings, local=True) if own_server else {**_RUNTIME, **settings.spark.conf}
+    ours = _configuration(settings, local=True, given=given_conf())
+    options = ours if own_server else {**_RUNTIME, **settings.spark.conf}
     if own_server:
         # Spark's own default is every interface of the machine.
         options = {"spark.connect.grpc.binding.address": "127.0.0.1", **options}
@@ -142,7 +169,8 @@ def _start_connect(remote: str, settings: Settings) -> Session:
 
 
 def _launch(builder: SparkSession.Builder, settings: Settings, *, local: bool, what: str) -> SparkSession:
-    if urlsplit(what).scheme != "sc":
+    launches = urlsplit(what).scheme != "sc" and not launched_already()
+    if launches:
         os.environ["JAVA_HOME"] = str(find_java().home)
     if local:
         # Otherwise workers run `python3` of PATH, which is not this environment's. It stays set: Connect servers and
@@ -150,7 +178,6 @@ def _launch(builder: SparkSession.Builder, settings: Settings, *, local: bool, w
         os.environ["PYSPARK_PYTHON"] = sys.executable
         # A machine whose own name does not resolve can start, and no port is open to the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    launches = urlsplit(what).scheme != "sc"
     secrets = {name: value for name, value in settings.spark.conf.items() if launches and is_secret_name(name)}
     with closing(JvmLog.open(settings.spark.log)) as log:
         try:
@@ -203,17 +230,16 @@ _RUNTIME = {
 }
 
 
-def _configuration(settings: Settings, *, local: bool) -> dict[str, str]:
-    """Our settings, under the user's."""
+def _configuration(settings: Settings, *, local: bool, given: Mapping[str, str]) -> dict[str, str]:
+    """Our defaults where the machine's Spark has none, under the user's."""
     ours = {
         **_RUNTIME,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
     }
-    if settings.spark.memory or local:
-        ours["spark.driver.memory"] = settings.spark.memory or driver_memory(machine_memory_bytes())
     if local:
+        ours["spark.driver.memory"] = driver_memory(machine_memory_bytes())
         ours |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
@@ -222,7 +248,8 @@ def _configuration(settings: Settings, *, local: bool) -> dict[str, str]:
         }
         if daemon.startable():
             ours["spark.python.daemon.module"] = daemon.__name__
-    return {**ours, **settings.spark.conf}
+    asked = {"spark.driver.memory": settings.spark.memory} if settings.spark.memory else {}
+    return {**{name: value for name, value in ours.items() if name not in given}, **asked, **settings.spark.conf}
 
 
 def driver_memory(total_bytes: int) -> str:

@@ -24,15 +24,15 @@ def run_tasks(session: SparkSession, tasks: Callable[[int], object], count: int)
         return []
     numbers = session.range(0, count, 1, count)
     try:
-        returned = _collect(session, numbers.mapInArrow(partial(run, tasks), "task long, result binary"))
+        returned = collect(session, numbers.mapInArrow(partial(run, tasks), "task long, result binary"))
     except PySparkException as error:
         raise EngineError(f"the Spark job failed: {reason(error)}") from error
     results = dict(zip(returned.column(0).to_pylist(), returned.column(1).to_pylist(), strict=True))
     return [pickle.loads(results[number]) for number in range(count)]
 
 
-def _collect(session: SparkSession, frame: DataFrame) -> "pa.Table":
-    """What the frame gives. An interrupt cancels its job; pyspark by itself would wait for the job's end.
+def collect(session: SparkSession, frame: DataFrame) -> "pa.Table":
+    """What a small frame gives. An interrupt cancels its job; pyspark by itself would wait for the job's end.
 
     The job is waited for in a thread of its own, which has the caller's job properties: a signal reaches the main
     thread only, and only where that is not inside of pyspark.

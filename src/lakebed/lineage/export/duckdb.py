@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from lakebed.errors import LineageError
+from lakebed.errors import LineageError, first_line
 from lakebed.lineage.contract import AnalyzeResult
 from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.graph import result_name
@@ -67,7 +67,12 @@ def to_duckdb(result: AnalyzeResult, sources: ScriptTexts, path: Path) -> None:
     """Writes a new file; one that is there already is not overwritten."""
     if path.exists():
         raise LineageError(f"{path} is there already", remedy="Remove it, or name another file with --output.")
-    connection = duckdb.connect(str(path))
+    try:
+        connection = duckdb.connect(str(path))
+    except duckdb.Error as error:
+        raise LineageError(
+            f"{path} cannot be written: {first_line(error)}", remedy="Name another file with --output."
+        ) from error
     try:
         connection.execute(_TABLES)
         for name, rows in _rows(result, sources).items():

@@ -1,13 +1,14 @@
 """Lineage as OpenLineage run events with column lineage facets, one JSON object per line.
 
 Each statement that reads or writes is one run of one job: its COMPLETE event. Roles become the specification's
-transformations: values are DIRECT, conditions, windows, filters and joins are INDIRECT.
+transformations: values are DIRECT (IDENTITY, TRANSFORMATION or AGGREGATION, where the analysis was asked to tell them
+apart), conditions, windows, filters and joins are INDIRECT.
 """
 
 import json
 import uuid
 
-from lakebed.lineage.contract import AnalyzeResult, ResolvedTable, StatementLineage
+from lakebed.lineage.contract import AnalyzeResult, ColumnEdge, ResolvedTable, StatementLineage
 from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.graph import result_name
 
@@ -20,8 +21,8 @@ _FACETS = {
     "schema": f"{_SPEC}/facets/1-2-0/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet",
     "sql": f"{_SPEC}/facets/1-1-0/SQLJobFacet.json#/$defs/SQLJobFacet",
 }
-_TRANSFORMATIONS = {
-    "value": ("DIRECT", "TRANSFORMATION"),
+_TRANSFORMATIONS: dict[str, tuple[str, str | None]] = {
+    "value": ("DIRECT", None),
     "conditional": ("INDIRECT", "CONDITIONAL"),
     "window": ("INDIRECT", "WINDOW"),
     "filter": ("INDIRECT", "FILTER"),
@@ -29,11 +30,11 @@ _TRANSFORMATIONS = {
 }
 
 
-def to_openlineage(result: AnalyzeResult, sources: ScriptTexts) -> str:
-    """One event per line, in the order of the statements."""
+def to_openlineage(result: AnalyzeResult, sources: ScriptTexts, *, namespace: str = NAMESPACE) -> str:
+    """One event per line, in the order of the statements; jobs and datasets are in one namespace."""
     tables = {_name(table): table for table in result.resolved_schema.tables}
     events = [
-        _event(statement, sources, tables, result)
+        _event(statement, sources, tables, result, namespace)
         for statement in result.statements
         if statement.table_lineage or statement.target is not None
     ]
@@ -49,32 +50,37 @@ def _facet(name: str, content: dict[str, object]) -> dict[str, object]:
 
 
 def _event(
-    statement: StatementLineage, sources: ScriptTexts, tables: dict[str, ResolvedTable], result: AnalyzeResult
+    statement: StatementLineage,
+    sources: ScriptTexts,
+    tables: dict[str, ResolvedTable],
+    result: AnalyzeResult,
+    namespace: str,
 ) -> dict[str, object]:
     time = result.updated_at
     job = f"{statement.file or 'script'}#{statement.statement_index}"
-    target = statement.target or result_name(statement)
+    moved_to = next((edge.target for edge in statement.table_lineage if edge.target is not None), None)
+    target = statement.target or moved_to or result_name(statement)
     sql = sources.sql(statement)
     # the same script analysed again at the same time is the same run
-    run = uuid.uuid5(uuid.NAMESPACE_URL, f"{PRODUCER}/{job}/{target}/{time}/{sql}")
+    run = uuid.uuid5(uuid.NAMESPACE_URL, f"{PRODUCER}/{namespace}/{job}/{target}/{time}/{sql}")
     return {
         "eventType": "COMPLETE",
         "eventTime": time,
         "run": {"runId": str(run), "facets": {}},
         "job": {
-            "namespace": NAMESPACE,
+            "namespace": namespace,
             "name": job,
             "facets": {"sql": _facet("sql", {"query": sql, "dialect": result.dialect})},
         },
         "inputs": [
-            {"namespace": NAMESPACE, "name": edge.source, "facets": _schema(tables.get(edge.source))}
+            {"namespace": namespace, "name": edge.source, "facets": _schema(tables.get(edge.source))}
             for edge in statement.table_lineage
         ],
         "outputs": [
             {
-                "namespace": NAMESPACE,
+                "namespace": namespace,
                 "name": target,
-                "facets": {**_schema(tables.get(target)), "columnLineage": _column_lineage(statement)},
+                "facets": {**_schema(tables.get(target)), "columnLineage": _column_lineage(statement, namespace)},
             }
         ],
         "producer": PRODUCER,
@@ -91,23 +97,15 @@ def _schema(table: ResolvedTable | None) -> dict[str, object]:
     return {"schema": _facet("schema", {"fields": fields})}
 
 
-def _column_lineage(statement: StatementLineage) -> dict[str, object]:
+def _column_lineage(statement: StatementLineage, namespace: str) -> dict[str, object]:
     fields: dict[str, dict[str, list[dict[str, object]]]] = {}
     dataset: list[dict[str, object]] = []
     for edge in statement.column_lineage:
-        kind, subtype = _TRANSFORMATIONS[edge.role]
         source: dict[str, object] = {
-            "namespace": NAMESPACE,
+            "namespace": namespace,
             "name": edge.source_table,
             "field": ".".join((edge.source_column, *edge.path)),
-            "transformations": [
-                {
-                    "type": kind,
-                    "subtype": subtype,
-                    "description": "approximate" if edge.approximate else "",
-                    "masking": False,
-                }
-            ],
+            "transformations": [_transformation(statement, edge)],
         }
         if edge.target_column is None:
             dataset.append(source)
@@ -117,3 +115,21 @@ def _column_lineage(statement: StatementLineage) -> dict[str, object]:
     if dataset:
         content["dataset"] = dataset
     return _facet("columnLineage", content)
+
+
+def _transformation(statement: StatementLineage, edge: ColumnEdge) -> dict[str, object]:
+    kind, subtype = _TRANSFORMATIONS[edge.role]
+    masking = False
+    if kind == "DIRECT" and statement.transformations is not None:
+        of_column = statement.transformations.get(edge.target_column or "", {})
+        how = of_column.get((edge.source_table, edge.source_column, edge.path)) or of_column.get(
+            (edge.source_table, edge.source_column, ())
+        )
+        # what is read through a subquery or a function of rows was computed
+        subtype, masking = (how.subtype, how.masking) if how is not None else ("TRANSFORMATION", False)
+    return {
+        "type": kind,
+        **({"subtype": subtype} if subtype is not None else {}),
+        "description": "approximate" if edge.approximate else "",
+        "masking": masking,
+    }

@@ -16,7 +16,7 @@ from lakebed.lineage.statements.update import add_target, assigned
 
 def merge(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """WHEN MATCHED, NOT MATCHED and NOT MATCHED BY SOURCE, with UPDATE SET *, INSERT * and ROW."""
-    env, _ = with_ctes(node, ctx.env, ctx)
+    env = with_ctes(node, ctx.env, ctx)
     target = WriteTarget(node.args["this"], ctx)
     if not target.known:
         ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
@@ -61,7 +61,8 @@ def _action(
 ) -> list[Written]:
     if isinstance(then, exp.Update):
         assignments = then.args.get("expressions") or []
-        if not assignments or isinstance(assignments[0], exp.Star):
+        # SET * is a list of one star, `UPDATE *` the star itself
+        if not isinstance(assignments, list) or not assignments or isinstance(assignments[0], exp.Star):
             return _star(target, source.relation, ctx, then, by_position=False)
         return [item for assignment in assignments for item in assigned(assignment, target, scope, ctx)]
     if isinstance(then, exp.Insert):
@@ -85,6 +86,8 @@ def _insert(then: exp.Expr, target: WriteTarget, source: NamedRelation, scope: S
     else:
         names = [target.spelled(identifier_of(column), ctx) for column in _items(columns)]
     refs = [refs_of(value, scope, ctx) for value in items]
+    if ctx.explained is not None:
+        ctx.explained.values += [(name, value, scope) for name, value in zip(names, items, strict=False)]
     return [(name, None, own) for name, own in zip(names, refs, strict=False)]
 
 
@@ -131,6 +134,9 @@ def _star(target: WriteTarget, source: Relation, ctx: Context, node: exp.Expr, *
     if by_position:
         return [(name, None, own) for name, own in zip(target.relation.names, refs, strict=False)]
     by_key = dict(zip(source.keys, refs, strict=True))
+    if ctx.explained is not None:
+        spelled = dict(zip(target.relation.keys, target.relation.names, strict=True))
+        ctx.explained.rows.append(([spelled.get(key, key) for key in source.keys], source))
     return [
         (name, None, by_key.get(key, NO_REFS))
         for name, key in zip(target.relation.names, target.relation.keys, strict=True)

@@ -6,7 +6,7 @@ import pyarrow.dataset as pads
 
 from lakebed.errors import SchemaError, TargetError
 from lakebed.kernels.files import filesystem
-from lakebed.model import Slice, Staging, WrittenFile
+from lakebed.model import AnySlice, Staging, WrittenFile
 from lakebed.schema.duckdb import quote_identifier, quote_literal
 from lakebed.schema.types import Schema
 from lakebed.storage import Storage, is_local, join, local_path
@@ -14,7 +14,7 @@ from lakebed.targets.duckdb.file import Connection, first_row
 from lakebed.targets.duckdb.slices import where
 
 
-def delete_slice(connection: Connection, table: str, schema: Schema, slice_: Slice) -> None:
+def delete_slice(connection: Connection, table: str, schema: Schema, slice_: AnySlice) -> None:
     """Removes the rows of a slice; a table without the columns that tell them apart is refused."""
     if absent := [column for column in slice_.values if column not in schema]:
         raise SchemaError(

@@ -7,14 +7,15 @@ import duckdb
 import pyarrow as pa
 
 from lakebed.errors import SchemaError
-from lakebed.model import Slice, Totals
+from lakebed.kernels.values import EXACT
+from lakebed.model import AnySlice, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import quote_identifier
 from lakebed.schema.types import Float, Schema
 from lakebed.targets.base import TableState
 from lakebed.targets.duckdb.file import Connection
 from lakebed.targets.duckdb.slices import where
-from lakebed.targets.shared.sums import EXACT, exact_totals, no_totals
+from lakebed.targets.shared.sums import exact_totals, no_totals
 
 
 def read(connection: Connection, table: str, state: TableState, columns: Sequence[str] | None) -> pa.Table:
@@ -29,7 +30,7 @@ def totals(
     connection: Connection,
     table: str,
     state: TableState,
-    slice_: Slice | None,
+    slice_: AnySlice | None,
     columns: Sequence[str],
     currency: str | None,
 ) -> Totals:
@@ -51,7 +52,7 @@ def totals(
 
 
 def _sums(
-    connection: Connection, table: str, slice_: Slice | None, columns: Sequence[str], currency: str | None
+    connection: Connection, table: str, slice_: AnySlice | None, columns: Sequence[str], currency: str | None
 ) -> Totals:
     sums = "".join(f", sum({quote_identifier(column)})" for column in columns)
     code = f"coalesce(CAST({quote_identifier(currency)} AS VARCHAR), '')" if currency else "''"
@@ -72,7 +73,7 @@ def _sums(
 
 
 def _exact_sums(
-    connection: Connection, table: str, slice_: Slice | None, columns: Sequence[str], currency: str | None
+    connection: Connection, table: str, slice_: AnySlice | None, columns: Sequence[str], currency: str | None
 ) -> Totals:
     wanted = list(dict.fromkeys([*columns, *([currency] if currency else [])]))
     condition, values = where(slice_)

@@ -1,12 +1,14 @@
 """The rows of a slice as a condition in SQL."""
 
-from lakebed.model import Slice
+from lakebed.model import AnySlice
 from lakebed.schema.duckdb import quote_identifier
 
 
-def where(slice_: Slice | None) -> tuple[str, list[str]]:
-    """The WHERE clause and its values; nothing without a slice."""
-    if slice_ is None:
+def where(slice_: AnySlice | None) -> tuple[str, list[object]]:
+    """The WHERE clause and its values; nothing without a slice, or for one that is every row."""
+    if slice_ is None or not slice_.values:
         return "", []
-    conditions = " AND ".join(f"{quote_identifier(column)} = ?" for column in slice_.values)
-    return f" WHERE {conditions}", list(slice_.values.values())
+    conditions = " AND ".join(
+        f"{quote_identifier(column)} {'IS NULL' if value is None else '= ?'}" for column, value in slice_.values.items()
+    )
+    return f" WHERE {conditions}", [value for value in slice_.values.values() if value is not None]

@@ -4,15 +4,17 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC
 
 from lakebed.schema.duckdb import quote_identifier
 from lakebed.schema.types import Schema
-from lakebed.targets.base import TableState
+from lakebed.targets.base import PastCommit, TableState, Txn
 from lakebed.targets.duckdb.file import Connection, first_row
 from lakebed.targets.duckdb.schema import read_schema
 
 # What Lakebed keeps about its commits lies in a schema of its own, beside the user's tables.
 COMMITS = "lakebed.commits"
+TXNS = "lakebed.txns"
 ABSENT = TableState(False, Schema(), 0, "absent")
 
 
@@ -25,12 +27,31 @@ def table_state(connection: Connection, table: str) -> TableState:
     count = int(counted[0]) if counted else 0
     facts = hashlib.sha256(repr(schema).encode()).hexdigest()[:16]
     # Our own commits have ids; a stranger's change shows in the schema or, nearly always, in the number of rows.
-    return TableState(True, schema, count, f"{_last_commit(connection, table)}:{count}:{facts}")
+    last = last_commit(connection, table)
+    version = f"{last.id if last is not None else ''}:{count}:{facts}"
+    return TableState(True, schema, count, version, txns=_txns(connection, table))
 
 
-def record_commit(connection: Connection, table: str, id_: str, properties: Mapping[str, str]) -> TableState:
-    """Writes a commit down inside its transaction and returns the table after it."""
+def record_commit(
+    connection: Connection,
+    table: str,
+    id_: str,
+    properties: Mapping[str, str],
+    *,
+    txn: Txn | None = None,
+    created: bool = False,
+) -> TableState:
+    """Writes a commit down inside its transaction and returns the table after it.
+
+    A table that the commit `created` knows nothing of the versions that an earlier one of its name held.
+    """
     connection.execute("CREATE SCHEMA IF NOT EXISTS lakebed")
+    if created and _exists(connection, TXNS):
+        connection.execute(f"DELETE FROM {TXNS} WHERE lower(table_name) = lower(?)", [table])
+    if txn is not None:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {TXNS} (table_name VARCHAR, app VARCHAR, version BIGINT)")
+        connection.execute(f"DELETE FROM {TXNS} WHERE lower(table_name) = lower(?) AND app = ?", [table, txn.app])
+        connection.execute(f"INSERT INTO {TXNS} VALUES (?, ?, ?)", [table, txn.app, txn.version])
     connection.execute(
         f"CREATE TABLE IF NOT EXISTS {COMMITS} (number BIGINT, table_name VARCHAR, id VARCHAR,"
         " committed_at TIMESTAMP, rows BIGINT, properties VARCHAR)"
@@ -44,17 +65,34 @@ def record_commit(connection: Connection, table: str, id_: str, properties: Mapp
     return replace(after, version=f"{id_}:{after.version.partition(':')[2]}")
 
 
-def _last_commit(connection: Connection, table: str) -> str:
+def last_commit(connection: Connection, table: str) -> PastCommit | None:
+    """The last commit to the table; None where there is none of ours."""
+    if not _exists(connection, COMMITS):
+        return None
+    last = first_row(
+        connection,
+        f"SELECT id, committed_at, properties FROM {COMMITS} WHERE lower(table_name) = lower(?)"
+        " ORDER BY number DESC LIMIT 1",
+        [table],
+    )
+    if last is None:
+        return None
+    id_, at, properties = last
+    return PastCommit(str(id_), at.replace(tzinfo=UTC), json.loads(properties))
+
+
+def _txns(connection: Connection, table: str) -> dict[str, int]:
+    if not _exists(connection, TXNS):
+        return {}
+    found = connection.execute(f"SELECT app, version FROM {TXNS} WHERE lower(table_name) = lower(?)", [table])
+    return {str(app): int(version) for app, version in found.fetchall()}
+
+
+def _exists(connection: Connection, table: str) -> bool:
     known = first_row(
         connection,
         "SELECT 1 FROM information_schema.tables WHERE table_catalog = current_database()"
-        " AND table_schema = 'lakebed' AND table_name = 'commits'",
+        " AND table_schema = ? AND table_name = ?",
+        table.split("."),
     )
-    if known is None:
-        return ""
-    last = first_row(
-        connection,
-        f"SELECT id FROM {COMMITS} WHERE lower(table_name) = lower(?) ORDER BY number DESC LIMIT 1",
-        [table],
-    )
-    return str(last[0]) if last else ""
+    return known is not None

@@ -4,23 +4,24 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 
 import pyarrow as pa
 
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import TargetError
-from lakebed.model import DataFile, Slice, Staging, Totals
+from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.storage import Storage, absolute, is_local, local_path
-from lakebed.targets.base import Affected, Capabilities, Change, Commit, RowMerge, RowsMerged, TableState
+from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, RowMerge, RowsMerged, TableState
 from lakebed.targets.duckdb.commit import delete_slice, insert_staged
 from lakebed.targets.duckdb.file import WAIT_SECONDS, Connection, DuckDBFile
 from lakebed.targets.duckdb.merge import merge_rows, null_keys, rows_of_new_table
 from lakebed.targets.duckdb.read import read, totals
 from lakebed.targets.duckdb.schema import evolve
-from lakebed.targets.duckdb.state import ABSENT, record_commit, table_state
+from lakebed.targets.duckdb.state import ABSENT, last_commit, record_commit, table_state
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.staging import StagingArea
 from lakebed.targets.shared.sums import no_totals
@@ -30,7 +31,6 @@ CAPABILITIES = Capabilities(
     rules=RULES,
     evolves_without_rewrite=True,
     partition_in_path=False,
-    version_tells_all=False,
 )
 
 
@@ -74,9 +74,10 @@ class DuckDBTarget:
         if not self._file.exists:
             return ABSENT
         with self._file.reading() as connection:
-            return table_state(connection, self._table)
+            # While it is open nobody writes, so that the rows and the fingerprint belong together.
+            return replace(table_state(connection, self._table), fingerprint=self._file.fingerprint())
 
-    def affected(self, state: TableState, slice_: Slice) -> Affected:
+    def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         return Affected()
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
@@ -91,6 +92,7 @@ class DuckDBTarget:
         require_no_column_lost(self.address, state.schema, final)
         self._checkpoint("staged")
         with self._changing(state) as (connection, now):
+            alone = state.fingerprint in ("", self._file.fingerprint())
             self._checkpoint("opened")
             evolve(connection, self._table, now.schema if now.exists else None, change.evolution)
             self._checkpoint("evolved")
@@ -99,11 +101,15 @@ class DuckDBTarget:
             self._checkpoint("deleted")
             insert_staged(connection, self._table, staging, change.add, self._storage)
             self._checkpoint("inserted")
-            after = record_commit(connection, self._table, staging.id, change.properties)
+            after = record_commit(
+                connection, self._table, staging.id, change.properties, txn=change.txn, created=not now.exists
+            )
             self._checkpoint("recorded")
         self._checkpoint("committed")
         self._area.remove(staging.id)
-        return Commit(after.version, after.rows, len(change.add), 0)
+        # What another wrote between the plan and this commit was never counted, and must not be covered up.
+        left = replace(after, fingerprint=self._file.left if alone else "another wrote").seen
+        return Commit(after.version, after.rows, len(change.add), 0, left=left)
 
     def merge_rows(self, state: TableState, staging: Staging, merge: RowMerge) -> RowsMerged:
         """Merges staged rows in one transaction; one that changes no row, or only asks, is rolled back."""
@@ -122,7 +128,8 @@ class DuckDBTarget:
                 self._checkpoint("merged")
                 if merge.dry_run or not done.counts:
                     raise _Unchanged(done)
-                done = replace(done, version=record_commit(connection, self._table, staging.id, {}).version)
+                after = record_commit(connection, self._table, staging.id, merge.properties, created=not now.exists)
+                done = replace(done, version=after.version)
                 self._checkpoint("recorded")
         except _Unchanged as unchanged:
             done = unchanged.rows
@@ -130,13 +137,28 @@ class DuckDBTarget:
         self._area.remove(staging.id)
         return done
 
+    def last_commit(self) -> PastCommit | None:
+        if not self._file.exists:
+            return None
+        with self._file.reading() as connection:
+            return last_commit(connection, self._table)
+
     def abandon(self, staging: Staging) -> None:
         self._area.remove(staging.id)
+
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Files that crashed writers left beside the database."""
+        return self._area.left_behind(before=before)
+
+    def remove_orphans(self, files: Sequence[str]) -> None:
+        """Removes what `orphans` found. Of local stagings those go whose process is gone, and they go whole."""
+        self._storage.delete(uri for uri in files if not is_local(uri))
+        self._area.sweep()
 
     def owns_staging(self, folder: str) -> bool:
         return self._area.owns(folder)
 
-    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         if not self._file.exists:
             return no_totals(columns)
         with self._file.reading() as connection:

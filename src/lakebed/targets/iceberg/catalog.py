@@ -1,19 +1,32 @@
 """Opens Iceberg catalogs: SQLite under the work directory by default, any that PyIceberg knows by its properties."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import ValidationError as PydanticValidationError
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, NotInstalledError, RESTError, SignError
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.exceptions import (
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NotInstalledError,
+    RESTError,
+    SignError,
+    ValidationError,
+)
 from pyiceberg.table import Table
 from requests.exceptions import RequestException
+from sqlalchemy import Select, create_engine, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
 
 from lakebed.config import DEFAULT_CATALOG, is_secret_name
-from lakebed.errors import ConfigError, TargetError, first_line, redacted
+from lakebed.errors import ConfigError, LakebedError, TargetError, first_line, redacted, system_refusal
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import local_path, make_private_folder
 
@@ -99,14 +112,26 @@ class CatalogSettings:
     def open(self) -> Catalog:
         """Connects, or raises TargetError with the catalog's settings."""
         properties = {**_storage_properties(self.storage), **self.properties}
-        if self.sqlite_file is not None:
-            make_private_folder(self.sqlite_file.parent)
-            url = make_url(properties["uri"])
-            properties["uri"] = url.update_query_dict({"timeout": str(SQLITE_TIMEOUT_SECONDS)}).render_as_string(False)
-        if properties.get("warehouse", "").startswith("file:"):
-            local_path(properties["warehouse"]).mkdir(parents=True, exist_ok=True)
         with self.translated_errors():
-            return load_catalog(self.name, **properties)
+            if self.sqlite_file is not None:
+                make_private_folder(self.sqlite_file.parent)
+                url = make_url(properties["uri"])
+                waiting = url.update_query_dict({"timeout": str(SQLITE_TIMEOUT_SECONDS)})
+                properties["uri"] = waiting.render_as_string(False)
+            if properties.get("warehouse", "").startswith("file:"):
+                local_path(properties["warehouse"]).mkdir(parents=True, exist_ok=True)
+            try:
+                catalog = load_catalog(self.name, **properties)
+            except ValueError as unfit:
+                raise ConfigError(
+                    f"the Iceberg catalog {self.describe()} cannot be opened: {first_line(unfit)}",
+                    remedy=f"Correct [catalog.{self.name}] in lakebed.toml: a catalog has a type and a uri.",
+                ) from unfit
+            if isinstance(catalog, SqlCatalog) and self.sqlite_file is None:
+                # A server counts connections: one is open while it is used, not as long as the catalog is known.
+                catalog.engine.dispose()
+                catalog.engine = create_engine(properties["uri"], poolclass=NullPool)
+            return catalog
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:
@@ -123,14 +148,70 @@ class CatalogSettings:
                 f"the Iceberg catalog {self.describe()} failed: {first_line(error)}",
                 remedy="Check its uri, warehouse and credentials under [catalog] in lakebed.toml.",
             ) from error
+        except OSError as error:
+            if isinstance(error, LakebedError):
+                raise
+            # PyIceberg's own storage: metadata, manifests and data lie in the warehouse.
+            refused = system_refusal(error, self.properties.get("warehouse", self.name))
+            raise TargetError(
+                f"the storage of the Iceberg catalog {self.describe()} failed: {refused.message}", remedy=refused.remedy
+            ) from error
 
-    def load(self, catalog: Catalog, identifier: tuple[str, ...]) -> Table | None:
-        """The table, or None where there is none."""
+    def load(self, catalog: Catalog, identifier: tuple[str, ...], known: Table | None = None) -> Table | None:
+        """The table, or None where there is none; as it was `known`, where the catalog says that it is still that."""
         with self.translated_errors():
+            if known is not None and _metadata_location(catalog, identifier) == known.metadata_location:
+                return Table(known.name(), known.metadata, known.metadata_location, known.io, catalog, known.config)
             try:
                 return catalog.load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
+                if _is_view(catalog, identifier):
+                    raise TargetError(
+                        f"{'.'.join(identifier)} is a view, and only tables are read and written here",
+                        remedy="Name the table that it selects from, or another name for a new table.",
+                    ) from None
                 return None
+            except (PydanticValidationError, ValidationError) as error:
+                raise _unreadable(".".join(identifier), error) from error
+
+
+def _metadata_location(catalog: Catalog, identifier: tuple[str, ...]) -> str | None:
+    """Where a table's metadata lies, from catalogs that say so without sending it: a database's."""
+    if not isinstance(catalog, SqlCatalog):
+        return None
+    with Session(catalog.engine) as session:
+        return session.scalar(_recorded(catalog, identifier))
+
+
+def _recorded(catalog: SqlCatalog, identifier: tuple[str, ...]) -> Select[str | None]:
+    return select(IcebergTables.metadata_location).where(
+        IcebergTables.catalog_name == catalog.name,
+        IcebergTables.table_namespace == ".".join(identifier[:-1]),
+        IcebergTables.table_name == identifier[-1],
+    )
+
+
+def _is_view(catalog: Catalog, identifier: tuple[str, ...]) -> bool:
+    """Whether the catalog has a view of this name; one that cannot say so has none."""
+    if isinstance(catalog, SqlCatalog):
+        # PyIceberg reads no views in databases; Iceberg's JDBC catalog keeps them beside the tables.
+        with Session(catalog.engine) as session:
+            return session.scalar(_recorded(catalog, identifier)) is not None
+    try:
+        return bool(catalog.view_exists(identifier))
+    except (NotImplementedError, RESTError):
+        return False
+
+
+def _unreadable(table: str, error: Exception) -> TargetError:
+    """What metadata holds that PyIceberg does not know: types, mostly, of version 3 of the format."""
+    unknown = sorted(set(re.findall(r"(?:Unsupported field type|Type not recognized): '?(\w+)", str(error))))
+    if not unknown:
+        return TargetError(f"the metadata of {table} cannot be read: {first_line(error)}")
+    return TargetError(
+        f"{table} has columns of type {', '.join(unknown)}, which PyIceberg does not know yet",
+        remedy="Read it with the engine that made it, or give those columns another type there: text holds a variant.",
+    )
 
 
 def _beside(folder: Path) -> dict[str, str]:

@@ -7,11 +7,13 @@ are off, and every attempt here looks at what has happened since the plan was ma
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 from pyiceberg.exceptions import CommitFailedException, RESTError, ValidationException
 from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.table import Table, TableProperties, Transaction
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 from requests.exceptions import RequestException
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,15 +23,20 @@ from lakebed.errors import ConcurrentModification, TargetError
 from lakebed.model import DataFile, Staging
 from lakebed.retry import retry
 from lakebed.schema.evolve import EvolutionPlan
-from lakebed.targets.base import Change
-from lakebed.targets.iceberg.files import describe, field_ids, plain_path
+from lakebed.targets.base import Change, PastCommit
+from lakebed.targets.iceberg.branches import at_branch, begin_branch
+from lakebed.targets.iceberg.files import field_ids, plain_path
+from lakebed.targets.iceberg.partitions import describe_by_partition, remove_split
+from lakebed.targets.iceberg.properties import follow_columns
 from lakebed.targets.iceberg.schema import evolve, iceberg_type, physical_schema
 from lakebed.targets.iceberg.slices import affected
+from lakebed.targets.iceberg.staging import STAGING_ID, commit_uuid
 from lakebed.targets.iceberg.state import current_files, data_files, version
+from lakebed.targets.iceberg.transaction import OneCommit, Replacement
+from lakebed.targets.iceberg.txns import snapshot_facts, table_facts
 
 # Snapshot properties.
 PREFIX = "lakebed."
-STAGING_ID = "lakebed.staging"
 PLAN_HASH = "lakebed.plan"
 ADDED_COLUMNS = "lakebed.added-columns"
 WIDENED_COLUMNS = "lakebed.widened-columns"
@@ -52,7 +59,7 @@ def snapshot_properties(staging: Staging, change: Change) -> dict[str, str]:
         named[ADDED_COLUMNS] = json.dumps(plan.added_columns)
     if widened := [".".join(step.path) for step in plan.widenings]:
         named[WIDENED_COLUMNS] = json.dumps(widened)
-    return named
+    return named if change.txn is None else named | snapshot_facts(change.txn)
 
 
 def landed(metadata: TableMetadata, staging: Staging) -> Snapshot | None:
@@ -63,7 +70,25 @@ def landed(metadata: TableMetadata, staging: Staging) -> Snapshot | None:
     return None
 
 
-def commit(table: Table, seen: Mapping[str, DataFile], seen_version: str, staging: Staging, change: Change) -> Table:
+def last_commit(table: Table) -> PastCommit | None:
+    """The current snapshot, where it is ours."""
+    snapshot = table.current_snapshot()
+    facts = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
+    if snapshot is None or STAGING_ID not in facts:
+        return None
+    at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
+    return PastCommit(facts[STAGING_ID], at, {key: value for key, value in facts.items() if key.startswith(PREFIX)})
+
+
+def commit(
+    table: Table,
+    seen: Mapping[str, DataFile],
+    seen_version: str,
+    staging: Staging,
+    change: Change,
+    *,
+    branch: str | None = None,
+) -> Table:
     """Commits onto a table that exists. `seen` and `seen_version` are the table as the change was planned on it.
 
     Another's commit in between is no obstacle where it touched neither the schema that our files were written in nor
@@ -73,15 +98,15 @@ def commit(table: Table, seen: Mapping[str, DataFile], seen_version: str, stagin
     refused = False
 
     def attempt() -> Table:
-        nonlocal refused
+        nonlocal refused, table
         if refused:
-            table.refresh()
+            table = at_branch(table.refresh(), branch)
         if landed(table.metadata, staging):
             return table
         if version(table.metadata) != seen_version:
             require_compatible(table, seen, change)
         try:
-            return _attempt(table, staging, change)
+            return _attempt(table, staging, change, branch)
         except (CommitFailedException, ValidationException) as error:
             refused = True
             raise CatalogRefused(
@@ -89,7 +114,7 @@ def commit(table: Table, seen: Mapping[str, DataFile], seen_version: str, stagin
             ) from error
         except OutcomeUnknown:
             with answering(name):
-                table.refresh()
+                table = at_branch(table.refresh(), branch)
             if landed(table.metadata, staging):
                 return table
             raise
@@ -97,17 +122,21 @@ def commit(table: Table, seen: Mapping[str, DataFile], seen_version: str, stagin
     return retry(attempt, what=f"the commit to {name}", on=CatalogRefused)
 
 
-def _attempt(table: Table, staging: Staging, change: Change) -> Table:
+def _attempt(table: Table, staging: Staging, change: Change, branch: str | None) -> Table:
     once = _without_retries(table)
-    transaction = once.transaction()
+    transaction = OneCommit(once)
     pass_checkpoint("staged")
     evolved = evolve(transaction, change.evolution)
+    follow_columns(transaction, change.evolution)
     pass_checkpoint("evolved")
-    require_same_ids(table, staging, physical_ids=field_ids(physical_schema(evolved)))
-    write_snapshot(transaction, once, staging, change)
+    if change.add:
+        # A change of the schema alone has written no file: whichever ids its columns get will do.
+        require_same_ids(table, staging, physical_ids=field_ids(physical_schema(evolved)))
+    arriving = write_snapshot(transaction, once, staging, change, branch=branch)
     with answering(".".join(table.name())):
         committed = transaction.commit_transaction()
     pass_checkpoint("committed")
+    remove_split(change.add, arriving, folder=staging.folder, io=table.io)
     return committed
 
 
@@ -123,22 +152,36 @@ def answering(table: str) -> Iterator[None]:
         ) from error
 
 
-def write_snapshot(transaction: Transaction, table: Table, staging: Staging, change: Change) -> None:
-    """Puts removal and arrival into the transaction as one snapshot; an append where nothing is removed."""
+def write_snapshot(
+    transaction: Transaction, table: Table, staging: Staging, change: Change, *, branch: str | None = None
+) -> list[IcebergFile]:
+    """Puts removal and arrival into the transaction as one snapshot; an append where nothing is removed.
+
+    Returns what arrives: the new files, or the parts of those that span several partitions.
+    """
     metadata = transaction.table_metadata
-    arriving = describe(change.add, folder=staging.folder, schema=staging.schema, metadata=metadata, io=table.io)
+    arriving = describe_by_partition(
+        change.add, folder=staging.folder, schema=staging.schema, metadata=metadata, io=table.io
+    )
     leaving = _leaving(table, change.remove)
     pass_checkpoint("described")
-    if not (arriving or leaving or change.evolution.changes_schema):
-        return
-    update = transaction.update_snapshot(snapshot_properties=snapshot_properties(staging, change))
-    with update.overwrite() if leaving else update.merge_append() as snapshot:
+    if not (arriving or leaving or change.evolution.changes_schema or change.txn):
+        return arriving
+    if change.txn is not None and branch is None:
+        transaction.set_properties(table_facts(change.txn))
+    begin_branch(transaction, branch)
+    properties = snapshot_properties(staging, change)
+    appending = transaction.update_snapshot(properties, branch or MAIN_BRANCH).merge_append
+    producer = Replacement(transaction, properties, branch=branch) if leaving else appending()
+    producer.commit_uuid = commit_uuid(staging.id)
+    with producer as snapshot:
         for file in leaving:
             snapshot.delete_data_file(file)
         for file in arriving:
             snapshot.append_data_file(file)
         pass_checkpoint("exchanged")
     pass_checkpoint("snapshot written")
+    return arriving
 
 
 def _leaving(table: Table, remove: Sequence[DataFile]) -> list[IcebergFile]:
@@ -173,7 +216,7 @@ def require_compatible(table: Table, seen: Mapping[str, DataFile], change: Chang
             raise ConcurrentModification(f"{name}: {file.uri}, which is to be replaced, was changed by another commit")
     if change.remove_slice is not None:
         arrived = [file for uri, file in now.items() if uri not in seen or seen[uri].fingerprint != file.fingerprint]
-        touched = affected(arrived, change.remove_slice, table.io)
+        touched = affected(arrived, change.remove_slice, table)
         if touched.whole or touched.mixed:
             raise ConcurrentModification(
                 f"{name}: another commit brought rows of {change.remove_slice} while this one was being written"

@@ -17,10 +17,11 @@ from pyiceberg.conversions import from_bytes, to_bytes
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.manifest import DataFileContent, FileFormat
-from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.table import FileScanTask
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.transforms import VoidTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import (
     BinaryType,
@@ -36,10 +37,9 @@ from pyiceberg.types import (
 from pyiceberg.utils.truncate import truncate_upper_bound_binary_string, truncate_upper_bound_text_string
 
 from lakebed.errors import TargetError
+from lakebed.kernels.columns import FIELD_ID
 from lakebed.model import RESERVED_COLUMNS, Bounds, DataFile, WrittenFile
-from lakebed.storage import join
-
-FIELD_ID = b"PARQUET:field_id"
+from lakebed.storage import is_local, join
 
 # Iceberg's own default for text; our columns are kept whole, because they say what a file holds.
 TEXT_BOUND_LENGTH = 16
@@ -87,9 +87,19 @@ class _Layout:
 
 
 def describe(
-    files: Sequence[WrittenFile], *, folder: str, schema: pa.Schema, metadata: TableMetadata, io: FileIO
-) -> list[IcebergFile]:
-    """Iceberg's account of new files. Raises TargetError where one is not what its engine said, or lacks field ids."""
+    files: Sequence[WrittenFile],
+    *,
+    folder: str,
+    schema: pa.Schema,
+    metadata: TableMetadata,
+    io: FileIO,
+    partitions: Mapping[str, Record] | None = None,
+) -> list[IcebergFile | None]:
+    """Iceberg's account of new files, or None for one that holds rows of several partitions.
+
+    `partitions` has those of files, by path, whose bounds need not say it. Raises TargetError where a file is not what
+    its engine said, or lacks field ids.
+    """
     if not files:
         return []
     iceberg, spec = metadata.schema(), metadata.spec()
@@ -97,15 +107,23 @@ def describe(
     first = join(folder, files[0].path)
     usual = _Layout.of(first, _footer(first, io).schema, expected, iceberg)
 
-    def one(file: WrittenFile) -> IcebergFile:
+    def one(file: WrittenFile) -> IcebergFile | None:
         uri = join(folder, file.path)
         footer = _footer(uri, io)
         if footer.num_rows != file.rows:
             raise TargetError(f"{uri} holds {footer.num_rows} rows, and its engine said {file.rows}")
         same = footer.schema.equals(usual.parquet)
         layout = usual if same else _Layout.of(uri, footer.schema, expected, iceberg)
-        return _describe(uri, file.size_bytes, footer, layout, iceberg, spec)
+        leaves, offsets = _leaves(footer, layout)
+        known = (partitions or {}).get(file.path)
+        partition = _partition(spec, leaves) if known is None else known
+        if partition is None:
+            return None
+        return _describe(uri, file.size_bytes, footer.num_rows, leaves, offsets, partition, spec)
 
+    # Footers of a local disk come as fast as they parse, and parsing holds Python's lock.
+    if is_local(folder):
+        return list(map(one, files))
     with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="footers") as pool:
         return list(pool.map(one, files))
 
@@ -140,15 +158,20 @@ def _collect_ids(field: pa.Field, prefix: str, found: dict[str, int]) -> None:
 
 
 def _describe(
-    uri: str, size_bytes: int, footer: pq.FileMetaData, layout: _Layout, schema: IcebergSchema, spec: PartitionSpec
+    uri: str,
+    size_bytes: int,
+    rows: int,
+    leaves: Mapping[int, _Leaf],
+    offsets: list[int],
+    partition: Record,
+    spec: PartitionSpec,
 ) -> IcebergFile:
-    leaves, offsets = _leaves(footer, layout)
     data_file = IcebergFile.from_args(
         content=DataFileContent.DATA,
         file_path=uri,
         file_format=FileFormat.PARQUET,
-        partition=_partition(uri, spec, schema, leaves),
-        record_count=footer.num_rows,
+        partition=partition,
+        record_count=rows,
         file_size_in_bytes=size_bytes,
         column_sizes={field_id: leaf.size for field_id, leaf in leaves.items()},
         value_counts={field_id: leaf.values for field_id, leaf in leaves.items()},
@@ -235,27 +258,27 @@ def _upper(leaf: _Leaf) -> bytes | None:
     return None if value is None else to_bytes(leaf.type, value)
 
 
-def _partition(uri: str, spec: PartitionSpec, schema: IcebergSchema, leaves: Mapping[int, _Leaf]) -> Record:
-    return Record(*(_partition_value(uri, spec, index, schema, leaves) for index in range(len(spec.fields))))
+def _partition(spec: PartitionSpec, leaves: Mapping[int, _Leaf]) -> Record | None:
+    """The partition of a file by what its footer says; None where it may span several."""
+    try:
+        return Record(*(_partition_value(field, leaves.get(field.source_id)) for field in spec.fields))
+    except _Spans:
+        return None
 
 
-def _partition_value(
-    uri: str, spec: PartitionSpec, index: int, schema: IcebergSchema, leaves: Mapping[int, _Leaf]
-) -> Any:
-    field = spec.fields[index]
-    leaf = leaves.get(field.source_id)
-    name = schema.find_column_name(field.source_id)
-    if leaf is None or (leaf.nulls == leaf.values):
+class _Spans(Exception):
+    """A file may hold rows of several partitions."""
+
+
+def _partition_value(field: PartitionField, leaf: _Leaf | None) -> Any:
+    if leaf is None or (leaf.nulls == leaf.values) or isinstance(field.transform, VoidTransform):
         return None
     apply = field.transform.transform(leaf.type)
-    if leaf.bounded and not leaf.nulls and (leaf.minimum == leaf.maximum or field.transform.preserves_order):
+    if leaf.bounded and leaf.nulls == 0 and (leaf.minimum == leaf.maximum or field.transform.preserves_order):
         lowest, highest = apply(_internal(leaf.type, leaf.minimum)), apply(_internal(leaf.type, leaf.maximum))
         if lowest == highest:
             return lowest
-    raise TargetError(
-        f"{uri} holds rows of several partitions of {name} ({field.transform})",
-        remedy="Every file of a partitioned table belongs to one partition.",
-    )
+    raise _Spans
 
 
 def _internal(kind: Any, value: Any) -> Any:
@@ -341,6 +364,7 @@ def data_files_of(
             },
             bounds=FileBounds(task.file, columns),
             fingerprint="|".join(sorted(delete.file_path for delete in task.delete_files)),
+            partition_key=f"{task.file.spec_id} {task.file.partition}",
         )
         for task in tasks
     )

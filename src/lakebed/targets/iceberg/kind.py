@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from lakebed.config import DEFAULT_CATALOG
-from lakebed.errors import ConfigError
 from lakebed.extras import Extra
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.targets.registry import Opening, TargetKind
+
+MAIN = "main"
 
 
 def read(text: str) -> Address:
@@ -28,21 +29,22 @@ def write(address: Address) -> str:
 
 
 def recorded(address: Address) -> Address:
-    """Without the default catalog, which addresses could not name at first."""
-    return replace(address, catalog=None) if address.catalog == DEFAULT_CATALOG else address
+    """Without the default catalog, which addresses could not name at first, and without the branch that all have."""
+    catalog = None if address.catalog == DEFAULT_CATALOG else address.catalog
+    return replace(address, catalog=catalog, branch=None if address.branch == MAIN else address.branch)
 
 
 def open_(address: Address, opening: Opening) -> Target:
     from lakebed.targets.iceberg.catalog import CatalogSettings
     from lakebed.targets.iceberg.target import IcebergTarget
 
-    if address.branch is not None:
-        raise ConfigError(f"{address}: branches are not supported yet", remedy="Leave @BRANCH out.")
     storage = None if opening.storage is None else opening.storage.settings
     catalog = CatalogSettings.choose(address.catalog, opening.catalogs, workdir=opening.workdir, storage=storage)
     first = address.place.split(".")[0]
     is_catalog = address.catalog is None and first in opening.catalogs and first != DEFAULT_CATALOG
-    return IcebergTarget(address.place, address.table or "", catalog, namespace_is_catalog=is_catalog)
+    return IcebergTarget(
+        address.place, address.table or "", catalog, branch=recorded(address).branch, namespace_is_catalog=is_catalog
+    )
 
 
 KIND = TargetKind(

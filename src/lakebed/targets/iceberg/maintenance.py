@@ -9,13 +9,18 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakebed.errors import NotFound
+from lakebed.targets.iceberg.branches import set_branch
 from lakebed.targets.iceberg.commit import ADDED_COLUMNS, PREFIX, WIDENED_COLUMNS
 from lakebed.targets.snapshots import Expired, SnapshotRecord
+
+# Properties of ours that a record has under names of its own, or the ledger has.
+_SHOWN_APART = ("added-columns", "widened-columns", "schema-changes", "ledger")
 
 
 def snapshots(table: Table) -> tuple[SnapshotRecord, ...]:
     """Every snapshot that is not expired, the oldest first."""
     current = table.metadata.current_snapshot_id
+    named = table.metadata.refs
     schemas = {schema.schema_id: set(schema.column_names) for schema in table.metadata.schemas}
     known: set[str] = set()
     records: list[SnapshotRecord] = []
@@ -23,12 +28,15 @@ def snapshots(table: Table) -> tuple[SnapshotRecord, ...]:
         columns = schemas.get(snapshot.schema_id if snapshot.schema_id is not None else -1, known)
         # Other writers do not say which columns they added; the schemas do.
         new = tuple(sorted(columns - known)) if records else ()
-        records.append(_record(snapshot, current, new))
+        refs = tuple(sorted(name for name, ref in named.items() if ref.snapshot_id == snapshot.snapshot_id))
+        records.append(_record(snapshot, current, new, refs))
         known |= columns
     return tuple(records)
 
 
-def _record(snapshot: Snapshot, current: int | None, new_columns: tuple[str, ...]) -> SnapshotRecord:
+def _record(
+    snapshot: Snapshot, current: int | None, new_columns: tuple[str, ...], refs: tuple[str, ...]
+) -> SnapshotRecord:
     summary = snapshot.summary
     facts = dict(summary.additional_properties) if summary is not None else {}
     ours = {key.removeprefix(PREFIX): value for key, value in facts.items() if key.startswith(PREFIX)}
@@ -46,16 +54,17 @@ def _record(snapshot: Snapshot, current: int | None, new_columns: tuple[str, ...
         added_columns=tuple(added),
         widened_columns=tuple(json.loads(facts.get(WIDENED_COLUMNS, "[]"))),
         schema_id=snapshot.schema_id,
-        properties={key: value for key, value in ours.items() if key not in ("added-columns", "widened-columns")},
+        properties={key: value for key, value in ours.items() if key not in _SHOWN_APART},
+        refs=refs,
     )
 
 
-def roll_back(table: Table, snapshot_id: int) -> None:
+def roll_back(table: Table, snapshot_id: int, *, branch: str | None = None) -> None:
     """The rows of an earlier snapshot under the schema of today: no column goes, later ones are NULL."""
     if table.snapshot_by_id(snapshot_id) is None:
         known = ", ".join(str(snapshot.snapshot_id) for snapshot in table.snapshots())
         raise NotFound(f"{'.'.join(table.name())} has no snapshot {snapshot_id}", remedy=f"It has: {known or 'none'}.")
-    table.manage_snapshots().set_current_snapshot(snapshot_id=snapshot_id).commit()
+    set_branch(table, branch, snapshot_id)
 
 
 def expire(table: Table, before: datetime, *, dry_run: bool = False) -> Expired:

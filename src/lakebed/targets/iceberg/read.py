@@ -1,20 +1,29 @@
 """An Iceberg table for a reader in this process, and the exact sums that a load is checked against."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, IsNull
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import FileFormat
 from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.table import Table
 
 from lakebed.errors import TargetError
-from lakebed.model import ScanFile, Slice, Totals
+from lakebed.kernels.slices import in_slice
+from lakebed.model import AnySlice, ScanFile, Totals
+from lakebed.targets.iceberg.names import names_suffice
+from lakebed.targets.iceberg.rows import rows_of_file
 from lakebed.targets.iceberg.schema import physical_schema, table_schema
-from lakebed.targets.iceberg.settle import names_are_stable
-from lakebed.targets.iceberg.state import current_files, data_files, partition_columns
+from lakebed.targets.iceberg.settle import misleading
+from lakebed.targets.iceberg.state import (
+    current_files,
+    data_files,
+    has_defaults,
+    is_read_by_engines,
+    partition_columns,
+)
 from lakebed.targets.scan import ScanPlan
 from lakebed.targets.shared.sums import exact_totals
 
@@ -23,20 +32,23 @@ def read(table: Table, columns: Sequence[str] | None = None) -> pads.Dataset | p
     """The table as a lazy pyarrow Dataset where its files can be read by name, else as a Table in memory.
 
     Names do not suffice once a column was renamed or dropped and added again, or rows were deleted beside the files;
-    Iceberg's field ids then decide, through PyIceberg.
+    field ids then decide.
     """
     tasks = current_files(table)
     selected = _selected(table.schema(), columns)
-    if tasks and not any(task.delete_files for task in tasks) and names_are_stable(table):
+    by_name = not has_defaults(selected) and all(
+        not task.delete_files and is_read_by_engines(task.file) for task in tasks
+    )
+    if tasks and by_name and names_suffice(table):
         schema = pa.schema([field.remove_metadata() for field in physical_schema(selected)])
         io = table.io
         if isinstance(io, PyArrowFileIO):
             scheme, netloc, _ = io.parse_location(tasks[0].file.file_path)
             paths = [io.parse_location(task.file.file_path)[2] for task in tasks]
             return pads.dataset(paths, schema=schema, format="parquet", filesystem=io.fs_by_scheme(scheme, netloc))
-    fields = ("*",) if columns is None else tuple(columns)
-    scan = table.scan(selected_fields=fields, case_sensitive=False)
-    return scan.to_arrow().cast(_plain(physical_schema(scan.projection())))
+    chosen = physical_schema(selected)
+    batches = [batch for task in tasks for batch in rows_of_file(table, task, selected)]
+    return pa.Table.from_batches(batches, chosen).cast(_plain(chosen))
 
 
 def _selected(schema: IcebergSchema, columns: Sequence[str] | None) -> IcebergSchema:
@@ -50,13 +62,30 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 def scan_plan(table: Table) -> ScanPlan:
     """The files to read, for engines that read them themselves."""
     tasks = current_files(table)
+    if has_defaults(table.schema()):
+        raise TargetError(
+            f"{'.'.join(table.name())} has columns with default values, which workers do not know",
+            remedy="Read it without spark=.",
+        )
     for task in tasks:
+        if not is_read_by_engines(task.file):
+            raise TargetError(
+                f"{'.'.join(table.name())} holds data files in the format {task.file.file_format.value}, which workers "
+                "cannot read",
+                remedy="Read it without spark=, or compact it with the engine that wrote them.",
+            )
         for delete in task.delete_files:
             if delete.file_format != FileFormat.PARQUET:
                 raise TargetError(
                     f"{'.'.join(table.name())} holds deletes as {delete.file_format.value}, which workers cannot apply",
                     remedy="Read it without spark=, or compact it with the engine that wrote them.",
                 )
+    if misled := misleading(table, tasks):
+        raise TargetError(
+            f"{len(misled)} files of {'.'.join(table.name())}, such as {misled[0].file.file_path}, have no field ids, "
+            "and the table's name mapping, which workers do not know, gives their names another meaning",
+            remedy="Read it without spark=; the next merge or load gives these files ids.",
+        )
     return ScanPlan(
         schema=table_schema(table.schema()),
         physical=physical_schema(table.schema()),
@@ -65,20 +94,28 @@ def scan_plan(table: Table) -> ScanPlan:
             for file, task in zip(data_files(table, tasks), tasks, strict=True)
         ),
         partition_by=partition_columns(table),
-        by_field_id=not names_are_stable(table),
+        by_field_id=not names_suffice(table),
     )
 
 
-def totals(table: Table, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+def totals(table: Table, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
     """Rows and exact sums of the committed table, deletes of other writers applied."""
     wanted = (*columns, *([currency] if currency else ()))
     return exact_totals(_batches(table, slice_, wanted), columns, currency=currency)
 
 
-def _batches(table: Table, slice_: Slice | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(table: Table, slice_: AnySlice | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     condition: BooleanExpression = AlwaysTrue()
-    for name, value in (slice_.values if slice_ else {}).items():
-        condition = And(condition, EqualTo(name, value))  # type: ignore[call-arg, arg-type]
+    values: Mapping[str, object] = slice_.values if slice_ else {}
+    # PyIceberg takes a dot in a filter for the field of a struct.
+    dotted = {name: value for name, value in values.items() if "." in name}
+    for name, value in values.items():
+        if name in dotted:
+            continue
+        same = IsNull(name) if value is None else EqualTo(name, value)  # type: ignore[call-arg, arg-type]
+        condition = And(condition, same)
     # Without any column there would be no rows to count.
-    fields = tuple(dict.fromkeys(columns)) or (table.schema().fields[0].name,)
-    yield from table.scan(row_filter=condition, selected_fields=fields, case_sensitive=False).to_arrow_batch_reader()
+    fields = tuple(dict.fromkeys((*columns, *dotted))) or (table.schema().fields[0].name,)
+    found = table.scan(row_filter=condition, selected_fields=fields, case_sensitive=False).to_arrow_batch_reader()
+    for batch in found:
+        yield batch.filter(in_slice(batch, dotted)) if dotted else batch

@@ -6,22 +6,25 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyiceberg.io import FileIO
+from pyiceberg.table import Table
 
-from lakebed.model import DataFile, Slice
+from lakebed.kernels.columns import find_columns
+from lakebed.kernels.slices import in_slice
+from lakebed.model import AnySlice, DataFile
 from lakebed.targets.base import Affected
+from lakebed.targets.iceberg.schema import physical_schema
 from lakebed.targets.shared.footers import Match, match
 
 LOOKS_AT_ONCE = 8
 
 
-def affected(files: Iterable[DataFile], slice_: Slice, io: FileIO) -> Affected:
+def affected(files: Iterable[DataFile], slice_: AnySlice, table: Table) -> Affected:
     """The files that the slice touches. What partitions and bounds leave open is answered by the file's own columns."""
     judged = [(file, match(file, slice_.values)) for file in files]
     open_questions = [file for file, verdict in judged if verdict == "some"]
     with ThreadPoolExecutor(LOOKS_AT_ONCE, thread_name_prefix="slices") as pool:
         answers = dict(
-            zip((file.uri for file in open_questions), pool.map(_looking(slice_, io), open_questions), strict=True)
+            zip((file.uri for file in open_questions), pool.map(_looking(slice_, table), open_questions), strict=True)
         )
     final = [(file, answers.get(file.uri, verdict)) for file, verdict in judged]
     return Affected(
@@ -30,24 +33,29 @@ def affected(files: Iterable[DataFile], slice_: Slice, io: FileIO) -> Affected:
     )
 
 
-def _looking(slice_: Slice, io: FileIO) -> Callable[[DataFile], Match]:
+def _looking(slice_: AnySlice, table: Table) -> Callable[[DataFile], Match]:
+    names = [name for name in slice_.values if name in table.schema().column_names]
+    wanted = physical_schema(table.schema().select(*names))
+
     def look(file: DataFile) -> Match:
-        with io.new_input(file.uri).open() as stream:
+        with table.io.new_input(file.uri).open() as stream:
             parquet = pq.ParquetFile(stream)
-            present = [name for name in slice_.values if name in parquet.schema_arrow.names]
-            if len(present) < len(slice_.values):
-                return "none"  # rows without these columns belong to no slice
-            return _judge(parquet.read(columns=present), slice_.values)
+            present = parquet.schema_arrow
+            places = dict(zip(wanted.names, find_columns(wanted, present), strict=True))
+            inside = {name: present.names[place] for name in slice_.values if (place := places.get(name)) is not None}
+            if any(value is not None for name, value in slice_.values.items() if name not in inside):
+                return "none"  # a column that the file lacks is NULL in all its rows
+            if not inside:
+                return "all"
+            rows = parquet.read(columns=list(inside.values()))
+            named = pa.table({name: rows[column] for name, column in inside.items()})
+            return _judge(named, {name: slice_.values[name] for name in inside})
 
     return look
 
 
-def _judge(rows: pa.Table, values: Mapping[str, str]) -> Match:
-    matching: pa.ChunkedArray | None = None
-    for name, value in values.items():
-        same = pc.fill_null(pc.equal(rows[name].cast(pa.string()), value), False)
-        matching = same if matching is None else pc.and_(matching, same)
-    count = pc.sum(matching).as_py() or 0
+def _judge(rows: pa.Table, values: Mapping[str, object]) -> Match:
+    count = pc.sum(in_slice(rows, values)).as_py() or 0
     if count == 0:
         return "none"
     return "all" if count == rows.num_rows else "some"

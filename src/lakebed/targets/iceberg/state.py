@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow.parquet as pq
 from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.manifest import FileFormat
+from pyiceberg.schema import Schema as IcebergSchema
+from pyiceberg.schema import index_by_id
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
 
@@ -13,9 +15,14 @@ from lakebed.model import DataFile
 from lakebed.schema.types import Schema
 from lakebed.targets.base import TableState
 from lakebed.targets.iceberg.files import data_files_of
+from lakebed.targets.iceberg.manifests import plan_all_files
+from lakebed.targets.iceberg.names import field_ids_where_needed
 from lakebed.targets.iceberg.schema import table_schema
+from lakebed.targets.iceberg.txns import recorded_txns
 
 ABSENT = "absent"
+# What PyIceberg reads.
+_KNOWN_FORMATS = (FileFormat.PARQUET, FileFormat.ORC)
 
 
 def version(metadata: TableMetadata) -> str:
@@ -32,7 +39,7 @@ def current_files(table: Table) -> list[FileScanTask]:
     Writers may lay one delete file over a whole partition: which data files it means is only said inside it.
     """
     try:
-        tasks = list(table.scan().plan_files())
+        tasks = plan_all_files(table)
     except ValueError as error:
         if "equality deletes" not in str(error):
             raise
@@ -42,6 +49,7 @@ def current_files(table: Table) -> list[FileScanTask]:
             f"CATALOG.system.rewrite_data_files(table => '{'.'.join(table.name())}', "
             "options => map('delete-file-threshold', '1')), and load again.",
         ) from error
+    _require_known_formats(table, tasks)
     deletes = {delete for task in tasks for delete in task.delete_files}
     if not deletes:
         return tasks
@@ -58,6 +66,30 @@ def current_files(table: Table) -> list[FileScanTask]:
         )
         for task in tasks
     ]
+
+
+def _require_known_formats(table: Table, tasks: Sequence[FileScanTask]) -> None:
+    strange = [task.file for task in tasks if task.file.file_format not in _KNOWN_FORMATS]
+    if not strange:
+        return
+    name, kind = ".".join(table.name()), strange[0].file_format.value
+    raise TargetError(
+        f"{name} holds {len(strange)} data files in the format {kind}, such as {strange[0].file_path}, which PyIceberg "
+        "cannot read",
+        remedy="Rewrite them as Parquet with the engine that wrote them, for example with Spark: ALTER TABLE "
+        f"CATALOG.{name} SET TBLPROPERTIES ('write.format.default'='parquet'), and CALL "
+        f"CATALOG.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true')).",
+    )
+
+
+def is_read_by_engines(file: IcebergFile) -> bool:
+    """Whether engines read this file themselves; others go through PyIceberg, and are settled before a merge."""
+    return bool(file.file_format == FileFormat.PARQUET)
+
+
+def has_defaults(schema: IcebergSchema) -> bool:
+    """Whether a file that lacks a column may mean another value than NULL: defaults of version 3 of the format."""
+    return any(field.initial_default is not None for field in index_by_id(schema).values())
 
 
 def _data_files_meant(table: Table, delete: IcebergFile) -> set[str] | None:
@@ -85,6 +117,8 @@ def table_state(table: Table) -> TableState:
         version=version(table.metadata),
         partition_by=partition_columns(table),
         files=files,
+        txns=recorded_txns(table.metadata),
+        field_ids=field_ids_where_needed(table),
     )
 
 
@@ -94,11 +128,12 @@ def absent() -> TableState:
 
 
 def partition_columns(table: Table) -> tuple[str, ...]:
-    """The columns whose values are partitions; other transforms (months, buckets) are checked at the commit."""
+    """The columns whose values are partitions; files are split by other transforms (months, buckets) at the commit."""
+    columns = {field.field_id: field.name for field in table.schema().fields}
     return tuple(
-        str(table.schema().find_column_name(field.source_id))
+        columns[field.source_id]
         for field in table.spec().fields
-        if str(field.transform) == "identity"
+        if str(field.transform) == "identity" and field.source_id in columns
     )
 
 
@@ -113,5 +148,6 @@ def require_writable(table: Table) -> None:
         raise TargetError(
             f"{'.'.join(table.name())} has Iceberg's format version {table.format_version}, which PyIceberg reads and "
             "cannot write yet",
-            remedy="Create the table with format version 2, which every engine reads and writes.",
+            remedy="Write to it with the engine that made it; or create the table with format version 2, which every "
+            "engine reads and writes.",
         )

@@ -1,83 +1,88 @@
-"""The Iceberg target: `iceberg:[CATALOG:]NAMESPACE.TABLE`, one catalog commit and one snapshot for each change."""
+"""The Iceberg target: `iceberg:[CATALOG:]NAMESPACE.TABLE[@BRANCH]`, one commit and one snapshot for each change."""
 
-import re
+import os
 import shutil
-import uuid
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-from pyiceberg.catalog import Catalog
+from pyiceberg.catalog import Catalog, MetastoreCatalog
 from pyiceberg.exceptions import (
     BadRequestError,
     CommitFailedException,
     NamespaceAlreadyExistsError,
+    NoSuchNamespaceError,
     TableAlreadyExistsError,
     ValidationException,
 )
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CreateTableTransaction, Table
+from pyiceberg.table.refs import MAIN_BRANCH
 
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, TargetError
-from lakebed.model import RESERVED_COLUMNS, DataFile, Slice, Staging, Totals
+from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
 from lakebed.storage import Storage, is_local, join, local_path
-from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
+from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, TableState
 from lakebed.targets.iceberg import maintenance
+from lakebed.targets.iceberg.branches import at_branch, publish, require_branch, require_ref, require_trunk
 from lakebed.targets.iceberg.catalog import CatalogSettings
-from lakebed.targets.iceberg.commit import OutcomeUnknown, answering, commit, landed, write_snapshot
+from lakebed.targets.iceberg.commit import OutcomeUnknown, answering, commit, landed, last_commit, write_snapshot
+from lakebed.targets.iceberg.orphans import orphaned_files, running_stagings
+from lakebed.targets.iceberg.partitions import remove_split
+from lakebed.targets.iceberg.properties import new_table_properties
 from lakebed.targets.iceberg.read import read, scan_plan, totals
 from lakebed.targets.iceberg.schema import evolve, new_table_schema, partition_spec, physical_schema
 from lakebed.targets.iceberg.settle import settle, unsettled
 from lakebed.targets.iceberg.slices import affected
+from lakebed.targets.iceberg.staging import STAGING_NAME, STAGING_PREFIX, local_stagings, lock_folder, new_staging_id
 from lakebed.targets.iceberg.state import ABSENT, absent, by_uri, require_writable, table_state, version
+from lakebed.targets.iceberg.transaction import OneCommit
 from lakebed.targets.scan import ScanPlan
 from lakebed.targets.shared.containment import require_no_link
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.sums import no_totals
-from lakebed.targets.snapshots import Expired, SnapshotRecord
+from lakebed.targets.snapshots import Expired, Publication, SnapshotRecord
 
-STAGING_PREFIX = "lakebed-"
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
-
-# What our tables are created with. The bounds of our own columns are kept whole, so that other writers' files, too,
-# say exactly which slices they hold; manifests are merged once there are many, and of the metadata files, each of which
-# repeats every schema, a hundred are kept.
-_STAGING_NAME = re.compile(re.escape(STAGING_PREFIX) + "[0-9a-f]{32}")
-TABLE_PROPERTIES = {
-    "format-version": "2",
-    "commit.manifest-merge.enabled": "true",
-    "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "100",
-    "write.parquet.compression-codec": "zstd",
-} | {f"write.metadata.metrics.column.{name}": "full" for name in RESERVED_COLUMNS}
 
 
 class IcebergTarget:
     """One Iceberg table. Opening it touches nothing; the catalog is connected to when it is first needed."""
 
     def __init__(
-        self, namespace: str, table: str, catalog: CatalogSettings, *, namespace_is_catalog: bool = False
+        self,
+        namespace: str,
+        table: str,
+        catalog: CatalogSettings,
+        *,
+        branch: str | None = None,
+        namespace_is_catalog: bool = False,
     ) -> None:
         """`namespace_is_catalog`: the namespace begins with the name of another catalog, which may be meant."""
         if not table or not all(namespace.split(".")):
             raise ConfigError("an Iceberg table is written iceberg:NAMESPACE.TABLE")
         self.identifier = (*namespace.split("."), table)
         self.settings = catalog
+        self.branch = branch
         self._namespace_is_catalog = namespace_is_catalog
         self._creations: dict[str, CreateTableTransaction] = {}
         self._undecided: set[str] = set()
+        self._locks: dict[str, int] = {}
+        # As it was last seen. Reading the metadata of a table with a long history takes longer than most changes.
+        self._known: Table | None = None
 
     @property
     def address(self) -> str:
         catalog = "" if self.settings.name == DEFAULT_CATALOG else f"{self.settings.name}:"
-        return f"iceberg:{catalog}{self.name}"
+        branch = "" if self.branch is None else f"@{self.branch}"
+        return f"iceberg:{catalog}{self.name}{branch}"
 
     @property
     def name(self) -> str:
@@ -94,8 +99,10 @@ class IcebergTarget:
         return self.settings.open()
 
     def table(self) -> Table | None:
-        """The table as PyIceberg knows it, or None where there is none."""
-        found = self.settings.load(self.catalog, self.identifier) if self.settings.exists else None
+        """The table as PyIceberg knows it, with the rows of the branch; None where there is no table."""
+        known = self._known
+        found = self.settings.load(self.catalog, self.identifier, known) if self.settings.exists else None
+        self._known = found
         if found is None and self._namespace_is_catalog and not self._namespace_exists():
             first, *rest = self.identifier
             raise ConfigError(
@@ -104,7 +111,7 @@ class IcebergTarget:
                 remedy=f"Did you mean iceberg:{first}:{'.'.join(rest)}? The namespace is written "
                 f"iceberg:{self.settings.name}:{self.name}.",
             )
-        return found
+        return None if found is None else at_branch(found, self.branch)
 
     def _namespace_exists(self) -> bool:
         if not self.settings.exists:
@@ -119,40 +126,57 @@ class IcebergTarget:
             raise no_such_table(self.address, where=f"the Iceberg catalog {self.settings.describe()}")
         return table
 
+    def _readable_table(self) -> Table:
+        """The table, or NotFound where there is none, or none of its branches has the name."""
+        table = self.existing_table()
+        require_ref(table, self.branch)
+        return table
+
     def state(self) -> TableState:
         table = self.table()
-        return absent() if table is None else table_state(table)
+        if table is None:
+            return absent()
+        with self.settings.translated_errors():
+            return table_state(table)
 
-    def affected(self, state: TableState, slice_: Slice) -> Affected:
-        return affected(state.files, slice_, self.existing_table().io) if state.files else Affected()
+    def affected(self, state: TableState, slice_: AnySlice) -> Affected:
+        if not state.files:
+            return Affected()
+        with self.settings.translated_errors():
+            return affected(state.files, slice_, self.existing_table())
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
         return ()
 
     def stage(self, state: TableState, evolution: EvolutionPlan, *, partition_by: Sequence[str] = ()) -> Staging:
-        identifier = uuid.uuid4().hex
+        identifier = new_staging_id()
         if not state.exists:
+            require_trunk(None, self.branch, self.address)
             table = self._stage_creation(identifier, evolution, tuple(partition_by))
             schema, partitions = table.schema(), tuple(partition_by)
         else:
             table = self.existing_table()
             require_writable(table)
+            require_branch(table, self.branch)
+            require_trunk(table, self.branch, self.address)
             self._require_unmoved(table, state)
-            if settled := self._settle(table):
+            if settled := self._settle(table, evolution.added_columns):
                 raise ConcurrentModification(
-                    f"another writer had deleted rows or renamed columns of {self.name}: {settled} of its files were "
-                    "rewritten, which changes no row",
+                    f"another writer had covered files of {self.name} with deletes or with other names: {settled} of "
+                    "them were rewritten, which changes no row",
                     remedy="Plan again on the table as it is now.",
                 )
-            schema, partitions = evolve(table.transaction(), evolution), state.partition_by
+            schema, partitions = evolve(OneCommit(table), evolution), state.partition_by
         folder = table.location_provider().new_data_location(f"{STAGING_PREFIX}{identifier}")
         if is_local(folder):
-            local_path(folder).mkdir(parents=True, exist_ok=True)
+            with self.settings.translated_errors():
+                local_path(folder).mkdir(parents=True, exist_ok=True)
+                self._locks[identifier] = lock_folder(folder)
         return Staging(identifier, folder, physical_schema(schema), partitions)
 
     def owns_staging(self, folder: str) -> bool:
         *above, name = _plain(folder).split("/")
-        if {".", ".."} & {*above, name} or not _STAGING_NAME.fullmatch(name):
+        if {".", ".."} & {*above, name} or not STAGING_NAME.fullmatch(name):
             return False
         table = self.table()
         if table is None:
@@ -166,39 +190,56 @@ class IcebergTarget:
         return True
 
     def unsettled(self) -> int:
-        """How many files other writers covered with deletes or renamed columns."""
+        """How many files other writers covered with deletes or other names."""
         table = self.table()
-        return 0 if table is None else len(unsettled(table))
+        if table is None:
+            return 0
+        with self.settings.translated_errors():
+            return len(unsettled(table))
 
     def settle(self) -> int:
-        """Rewrites files that other writers covered with deletes or renamed columns; returns how many."""
+        """Rewrites files that other writers covered with deletes or other names; returns how many."""
         table = self.table()
-        return 0 if table is None else self._settle(table)
+        if table is None:
+            return 0
+        # Before any work: whoever settles is going to write.
+        require_writable(table)
+        require_branch(table, self.branch)
+        return self._settle(table)
 
-    def _settle(self, table: Table) -> int:
+    def _settle(self, table: Table, planned: Sequence[str] = ()) -> int:
+        with self._refusing_others():
+            return settle(table, planned, self.branch)
+
+    @contextmanager
+    def _refusing_others(self) -> Iterator[None]:
+        """Around a commit of PyIceberg's own: another that came first is a ConcurrentModification."""
         with self.settings.translated_errors():
             try:
-                return settle(table)
+                yield
             except (CommitFailedException, ValidationException) as refused:
                 raise ConcurrentModification(f"{self.name} was changed by another commit: {refused}") from refused
+            except NotImplementedError as unsupported:
+                # A catalog on a server moves branches of tables of any format version; a database's cannot.
+                require_writable(self.existing_table())
+                raise TargetError(f"{self.name}: {unsupported}") from unsupported
 
     def _stage_creation(self, identifier: str, evolution: EvolutionPlan, partition_by: tuple[str, ...]) -> Table:
         schema = new_table_schema(evolution.final)
         spec = partition_spec(schema, partition_by) if partition_by else UNPARTITIONED_PARTITION_SPEC
+        properties = new_table_properties(schema)
         with self.settings.translated_errors():
             with suppress(NamespaceAlreadyExistsError):  # another process was quicker
                 self.catalog.create_namespace_if_not_exists(self.identifier[:-1])
             try:
                 creation = self.catalog.create_table_transaction(
-                    self.identifier, schema, partition_spec=spec, properties=TABLE_PROPERTIES
+                    self.identifier, schema, partition_spec=spec, properties=properties
                 )
             except TableAlreadyExistsError as quicker:
                 raise ConcurrentModification(f"{self.name} was created by another process just now") from quicker
             except BadRequestError:
                 # S3 Tables cannot stage a creation: there an empty table is made first, and the rows are its commit.
-                return self.catalog.create_table(
-                    self.identifier, schema, partition_spec=spec, properties=TABLE_PROPERTIES
-                )
+                return self.catalog.create_table(self.identifier, schema, partition_spec=spec, properties=properties)
         self._creations[identifier] = creation
         return creation._table
 
@@ -213,7 +254,9 @@ class IcebergTarget:
         try:
             with self.settings.translated_errors():
                 if state.exists:
-                    table = commit(self.existing_table(), by_uri(state), state.version, staging, change)
+                    table = commit(
+                        self.existing_table(), by_uri(state), state.version, staging, change, branch=self.branch
+                    )
                 else:
                     table = self._create(staging, change)
         except OutcomeUnknown:
@@ -222,6 +265,9 @@ class IcebergTarget:
             self._undecided.discard(staging.id)
             raise
         self._undecided.discard(staging.id)
+        self._unlock(staging)
+        self._known = table
+        table = at_branch(table, self.branch)
         return Commit(
             version=version(table.metadata),
             rows=self._rows(table),
@@ -234,9 +280,9 @@ class IcebergTarget:
         if staging.id not in self._creations:
             made_empty = self.existing_table()
             planned_on = version(made_empty.metadata) if made_empty.current_snapshot() is None else ABSENT
-            return commit(made_empty, {}, planned_on, staging, change)
+            return commit(made_empty, {}, planned_on, staging, change, branch=self.branch)
         creation = self._creations[staging.id]
-        write_snapshot(creation, creation._table, staging, change)
+        arriving = write_snapshot(creation, creation._table, staging, change, branch=self.branch)
         try:
             with answering(self.name):
                 table = creation.commit_transaction()
@@ -251,6 +297,7 @@ class IcebergTarget:
                 raise
             table = made
         pass_checkpoint("created")
+        remove_split(change.add, arriving, folder=staging.folder, io=table.io)
         del self._creations[staging.id]
         return table
 
@@ -262,8 +309,13 @@ class IcebergTarget:
             return 0
         return int(total) if total is not None and deletes in (None, "0") else table.scan().count()
 
+    def last_commit(self) -> PastCommit | None:
+        table = self.table()
+        return None if table is None else last_commit(table)
+
     def abandon(self, staging: Staging) -> None:
         self._creations.pop(staging.id, None)
+        self._unlock(staging)
         if staging.id in self._undecided:
             return
         try:
@@ -277,16 +329,57 @@ class IcebergTarget:
         if is_local(staging.folder):
             shutil.rmtree(local_path(staging.folder), ignore_errors=True)
 
-    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def _unlock(self, staging: Staging) -> None:
+        if (descriptor := self._locks.pop(staging.id, None)) is not None:
+            os.close(descriptor)
+            with suppress(OSError):  # not empty, as the folder of a change of the schema alone is
+                local_path(staging.folder).rmdir()
+
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Files that crashed writers of ours left, none of them younger than this; no snapshot names one."""
+        storage, places = Storage(self.settings.storage), self._places()
+        running = running_stagings(places)
+        listed = [entry for place in places for entry in storage.list(place)]
+        # The table is loaded after the listing: what was committed in between is in use.
+        return orphaned_files(listed, self.table(), before=before, running=running, read=storage.read)
+
+    def remove_orphans(self, files: Sequence[str]) -> None:
+        """Removes what `orphans` found, and local folders of stagings that are empty then."""
+        Storage(self.settings.storage).delete(files)
+        for folder in [folder for place in self._places() for folder in local_stagings(place)]:
+            with suppress(OSError):  # not empty
+                os.rmdir(folder)
+
+    def _places(self) -> tuple[str, ...]:
+        """The folders of the table; of one whose creation was never committed the place where it would lie."""
         table = self.table()
-        return no_totals(columns) if table is None else totals(table, slice_, columns, currency=currency)
+        if table is not None:
+            named = (table.location(), *(table.properties.get(f"write.{kind}.path") for kind in ("data", "metadata")))
+            return tuple(dict.fromkeys(place for place in named if place))
+        if not self.settings.exists or not isinstance(self.catalog, MetastoreCatalog):
+            return ()
+        with suppress(NoSuchNamespaceError):
+            return (self.catalog._resolve_table_location(None, ".".join(self.identifier[:-1]), self.identifier[-1]),)
+        return ()
+
+    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+        table = self.table()
+        if table is None:
+            return no_totals(columns)
+        require_ref(table, self.branch)
+        with self.settings.translated_errors():
+            return totals(table, slice_, columns, currency=currency)
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
-        return read(self.existing_table(), columns)
+        table = self._readable_table()
+        with self.settings.translated_errors():
+            return read(table, columns)
 
     def scan_plan(self) -> ScanPlan:
         """The table's files for engines that read them themselves."""
-        return scan_plan(self.existing_table())
+        table = self._readable_table()
+        with self.settings.translated_errors():
+            return scan_plan(table)
 
     def snapshots(self) -> tuple[SnapshotRecord, ...]:
         """Every snapshot that is not expired, the oldest first."""
@@ -295,16 +388,29 @@ class IcebergTarget:
 
     def roll_back(self, snapshot: int) -> None:
         """Makes an earlier snapshot the current one; the schema stays as wide as it is."""
-        maintenance.roll_back(self.existing_table(), snapshot)
+        table = self._readable_table()
+        with self._refusing_others():
+            maintenance.roll_back(table, snapshot, branch=self.branch)
+
+    def publish(self, *, drop_branch: bool = False, dry_run: bool = False) -> Publication:
+        """Makes what the branch shows that of the table, or raises ConcurrentModification where that moved on."""
+        table = self.existing_table()
+        with self._refusing_others():
+            return publish(table, self.branch or MAIN_BRANCH, drop_branch=drop_branch, dry_run=dry_run)
 
     def expire(self, before: datetime, *, dry_run: bool = False) -> Expired:
         """Forgets snapshots older than this and removes the files that only they held."""
-        return maintenance.expire(self.existing_table(), before, dry_run=dry_run)
+        table = self.existing_table()
+        with self._refusing_others():
+            return maintenance.expire(table, before, dry_run=dry_run)
 
     def named_files(self) -> set[str]:
         """Every file that some snapshot names."""
         table = self.table()
-        return set() if table is None else maintenance.live_files(table)
+        if table is None:
+            return set()
+        with self.settings.translated_errors():
+            return maintenance.live_files(table)
 
 
 def _plain(uri: str) -> str:

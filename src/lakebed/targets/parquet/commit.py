@@ -10,7 +10,7 @@ from lakebed.kernels.files import filesystem
 from lakebed.model import DataFile, Staging, WrittenFile
 from lakebed.schema.arrow import from_arrow_field
 from lakebed.schema.types import Schema, fold
-from lakebed.storage import Storage, join
+from lakebed.storage import Storage, join, system_errors
 from lakebed.targets.parquet.partitions import partition_folder
 from lakebed.targets.parquet.record import Delete, Put
 from lakebed.targets.parquet.state import DatasetFiles
@@ -87,7 +87,8 @@ def _write_carrier(staging: Staging, beside: Sequence[WrittenFile | DataFile], s
     path = f"{CARRIER_PREFIX}{staging.id}.parquet"
     uri = join(staging.folder, path)
     files, inside = filesystem(uri, storage.settings.resolved())
-    pq.write_table(staging.schema.empty_table(), inside, filesystem=files)
+    with system_errors(uri):
+        pq.write_table(staging.schema.empty_table(), inside, filesystem=files)
     partition = beside[0].partition if beside else dict.fromkeys(staging.partition_by)
     return WrittenFile(path, 0, storage.head(uri).size_bytes, partition)
 

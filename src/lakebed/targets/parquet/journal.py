@@ -17,8 +17,9 @@ link leads out of the dataset or of the staging.
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -76,8 +77,19 @@ class Journal:
         """Opens a staging and returns its id."""
         if self._local:
             self._require_one_disk()
+        return self._area.begin(keep=self._unfinished())
+
+    def left_behind(self, before: datetime) -> tuple[str, ...]:
+        """The files of crashed writers, but for those of a commit that is to be finished."""
+        return self._area.left_behind(before=before, keep=self._unfinished())
+
+    def sweep(self) -> None:
+        """Removes what crashed writers left, but for what a commit that is to be finished needs."""
+        self._area.sweep(keep=self._unfinished())
+
+    def _unfinished(self) -> set[str]:
         record, _ = self._read()
-        return self._area.begin(keep={record.id} if record is not None and record.state == "pending" else ())
+        return {record.id} if record is not None and record.state == "pending" else set()
 
     def staging(self, id_: str) -> str:
         """The folder that engines write into."""
@@ -114,7 +126,7 @@ class Journal:
                 if self._read()[0] != before:
                     raise self._moved()
             try:
-                seen = look(self._described(before) if pending and before is not None else NO_OVERLAY)
+                seen = look(NO_OVERLAY if before is None else self._described(before))
             except NotFound:
                 # A file that was listed is gone: a commit came between, or else another program removed it.
                 if self._read()[0] == before and not pending:
@@ -127,7 +139,9 @@ class Journal:
         return retry(attempt, what=f"reading {self.dataset} between commits", backoff=waiting(self._wait_seconds))
 
     def _described(self, record: CommitRecord) -> Overlay:
-        """What a pending record changes, as it stands: looked at and left alone."""
+        """What a record changes that is not applied yet, as it stands: looked at and left alone."""
+        if record.state == "applied":
+            return Overlay(txns=record.txns)
         folder = self.staging(record.id)
         staged: dict[str, Entry] = {}
         in_place: set[str] = set()
@@ -141,7 +155,7 @@ class Journal:
                 raise damaged_file_error(entry.uri, f"{entry.size_bytes} bytes", str(put.size_bytes))
             staged[put.final] = entry
         leaving = {delete.path: delete.size_bytes for delete in record.deletes}
-        return Overlay(self._record, staged, frozenset(in_place), leaving)
+        return Overlay(self._record, staged, frozenset(in_place), leaving, record.txns)
 
     def _require_no_links(self, record: CommitRecord) -> None:
         if not self._local:
@@ -167,8 +181,24 @@ class Journal:
             if record is not None and record.state == "pending":
                 self._roll_forward(record, etag, after_crash=True)
 
-    def commit(self, id_: str, puts: Sequence[Put], deletes: Sequence[Delete], *, verify: Callable[[], None]) -> None:
-        """Makes puts and deletes visible as one. `verify` raises if the dataset is not what the change was made for."""
+    def last(self) -> CommitRecord | None:
+        """The record of the last commit, whether or not its files are all in place."""
+        return self._read()[0]
+
+    def commit(
+        self,
+        id_: str,
+        puts: Sequence[Put],
+        deletes: Sequence[Delete],
+        *,
+        verify: Callable[[], None],
+        properties: Mapping[str, str] | None = None,
+        txns: Mapping[str, int] | None = None,
+    ) -> None:
+        """Makes puts and deletes visible as one. `verify` raises if the dataset is not what the change was made for.
+
+        `txns` are all that the dataset holds afterwards.
+        """
         self._checkpoint("staged")
         synced = self._synced(id_, puts)
         self._checkpoint("synced")
@@ -180,7 +210,7 @@ class Journal:
             verify()
             self._checkpoint("verified")
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            record = CommitRecord(id_, "pending", synced, tuple(deletes), now)
+            record = CommitRecord(id_, "pending", synced, tuple(deletes), now, dict(properties or {}), dict(txns or {}))
             self._require_no_links(record)
             lock.confirm()
             etag = self._write(record, etag)
@@ -262,7 +292,8 @@ class Journal:
             # Only the record's end must wait for the disk: until then everything above would be done again.
             self._sync_dataset([put.final for put in record.puts] + [delete.path for delete in record.deletes])
         # From here on the record has nothing left to do; what stays of it tells one commit from the next.
-        etag = self._write(CommitRecord(record.id, "applied", committed_at=record.committed_at), etag)
+        applied = replace(record, state="applied", puts=(), deletes=())
+        etag = self._write(applied, etag)
         self._checkpoint("retired")
         if after_crash:
             self._area.remove(record.id)

@@ -11,13 +11,14 @@ from lakebed.storage import Entry
 class Overlay:
     """What a pending record changes: files that are still staged, those in place already, and those that leave.
 
-    All by their path below the dataset. The empty one changes nothing.
+    All by their path below the dataset. The empty one changes nothing. `txns` are those of the last commit.
     """
 
     record: str = ""
     staged: Mapping[str, Entry] = field(default_factory=dict)
     in_place: frozenset[str] = frozenset()
     leaving: Mapping[str, int] = field(default_factory=dict)
+    txns: Mapping[str, int] = field(default_factory=dict)
 
     def apply(self, found: Iterable[tuple[str, Entry]]) -> dict[str, Entry]:
         """The files of the dataset once the commit is finished. Raises TargetError where it could not be finished."""

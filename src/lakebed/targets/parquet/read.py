@@ -1,13 +1,13 @@
 """Files of a Parquet dataset for a reader in this process, and the exact sums that a load is checked against."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 import pyarrow.dataset as pads
 
-from lakebed.errors import NotFound, SchemaError
+from lakebed.errors import NotFound, SchemaError, system_refusal
 from lakebed.kernels.files import filesystem
-from lakebed.model import DataFile, Slice, Totals
+from lakebed.model import AnySlice, DataFile, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.storage import Storage
 from lakebed.targets.base import TableState
@@ -32,7 +32,12 @@ def open_dataset(root: str, files: Sequence[DataFile], state: TableState, storag
 
 
 def totals(
-    root: str, state: TableState, storage: Storage, slice_: Slice | None, columns: Sequence[str], currency: str | None
+    root: str,
+    state: TableState,
+    storage: Storage,
+    slice_: AnySlice | None,
+    columns: Sequence[str],
+    currency: str | None,
 ) -> Totals:
     """Rows and exact sums of the committed table."""
     if not state.exists:
@@ -40,14 +45,14 @@ def totals(
     wanted = [*columns, *([currency] if currency else [])]
     if absent := [column for column in wanted if column not in state.schema]:
         raise SchemaError(f"{root} has no column {', '.join(absent)}")
-    values = slice_.values if slice_ else {}
+    values: Mapping[str, object] = slice_.values if slice_ else {}
     if any(column not in state.schema for column in values):
         return no_totals(columns)
     files = state.files
     if slice_:
         touched = affected(files, slice_, storage)
         files = (*touched.whole, *touched.mixed)
-    conditions = [pads.field(state.schema[column].name) == value for column, value in values.items()]
+    conditions = [_condition(state.schema[column].name, value) for column, value in values.items()]
     scanner = open_dataset(root, files, state, storage).scanner(
         columns={column: pads.field(state.schema[column].name) for column in wanted},
         filter=reduce(lambda left, right: left & right, conditions) if conditions else None,
@@ -56,9 +61,14 @@ def totals(
         return exact_totals(scanner.to_batches(), columns, currency=currency)
     except FileNotFoundError as error:
         raise NotFound(f"{root} has changed while it was read: {error}", uri=root) from error
+    except OSError as error:
+        raise system_refusal(error, root) from error
+
+
+def _condition(column: str, value: object) -> pads.Expression:
+    return pads.field(column).is_null() if value is None else pads.field(column) == value
 
 
 def _partition_expression(file: DataFile, partition_by: Sequence[str]) -> pads.Expression:
-    values = [(name, file.partition.get(name)) for name in partition_by]
-    parts = [pads.field(name).is_null() if value is None else pads.field(name) == value for name, value in values]
+    parts = [_condition(name, file.partition.get(name)) for name in partition_by]
     return reduce(lambda left, right: left & right, parts) if parts else pads.scalar(True)

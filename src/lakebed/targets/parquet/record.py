@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from typing import Literal, cast
 
 from lakebed.errors import TargetError
 from lakebed.storage import is_local
+from lakebed.targets.base import PastCommit
 from lakebed.targets.parquet.partitions import is_data_file
 from lakebed.targets.shared.containment import leads_outside
 from lakebed.targets.shared.staging import is_staging_id
@@ -48,11 +50,25 @@ class CommitRecord:
     puts: tuple[Put, ...] = ()
     deletes: tuple[Delete, ...] = ()
     committed_at: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)  # what the commit says about itself
+    txns: Mapping[str, int] = field(default_factory=dict)  # app -> last version, from this commit and those before it
+
+    @property
+    def past(self) -> PastCommit | None:
+        """The commit as the target remembers it; None of one that does not say when it was."""
+        try:
+            at = datetime.fromisoformat(self.committed_at)
+        except ValueError:
+            return None
+        return PastCommit(self.id, at.astimezone(UTC), self.properties)
 
     def to_bytes(self, *, uri: str) -> bytes:
         """The record as it is written; refused where it could not be read again."""
         self._require_within_bounds(uri)
-        return json.dumps({"format": FORMAT, **asdict(self)}).encode()
+        facts = asdict(self)
+        if not self.txns:
+            del facts["txns"]
+        return json.dumps({"format": FORMAT, **facts}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, *, uri: str) -> "CommitRecord":
@@ -69,6 +85,8 @@ class CommitRecord:
                 puts=tuple(Put(**put) for put in given["puts"]),
                 deletes=tuple(Delete(**delete) for delete in given["deletes"]),
                 committed_at=given["committed_at"],
+                properties=given.get("properties", {}),
+                txns=given.get("txns", {}),
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise _refusal(uri, f"{type(error).__name__} while reading it") from error
@@ -86,6 +104,11 @@ class CommitRecord:
             yield f"the state is {self.state!r:.80}"
         if not isinstance(cast(object, self.committed_at), str):
             yield "committed_at is not text"
+        properties = cast(object, self.properties)
+        if not isinstance(properties, dict) or not all(isinstance(one, str) for one in properties.values()):
+            yield "its properties are not texts"
+        if not isinstance(cast(object, self.txns), dict) or any(type(one) is not int for one in self.txns.values()):
+            yield f"the versions of its writers are {self.txns!r:.80}"
         checksum = _LOCAL_CHECKSUM if local else _REMOTE_CHECKSUM
         for put in self.puts:
             yield from _path_faults("staged", put.staged)

@@ -53,6 +53,7 @@ class DatasetFiles:
             version=version(files),
             partition_by=partition_by,
             files=tuple(footer.file for footer in footers),
+            txns=overlay.txns,
         )
 
     def footers(self, files: Sequence[DataFile]) -> Sequence[Footer]:

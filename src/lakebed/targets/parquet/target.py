@@ -2,18 +2,19 @@
 
 import os
 from collections.abc import Sequence
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import SchemaError, TargetError
-from lakebed.model import DataFile, Slice, Staging, Totals
+from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.arrow import from_arrow_field, to_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema, Text, fold
 from lakebed.storage import Storage, absolute, is_local, join, local_path
-from lakebed.targets.base import Affected, Capabilities, Change, Commit, TableState
+from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, TableState
 from lakebed.targets.parquet.commit import keep_schema, plan_moves
 from lakebed.targets.parquet.journal import Journal
 from lakebed.targets.parquet.lock import WAIT_SECONDS
@@ -70,7 +71,7 @@ class ParquetTarget:
     def state(self) -> TableState:
         return self._journal.steady(self._files.state)
 
-    def affected(self, state: TableState, slice_: Slice) -> Affected:
+    def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         return affected(state.files, slice_, self._storage)
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
@@ -113,7 +114,15 @@ class ParquetTarget:
             )
         adds, carriers = keep_schema(final, staging, change.add, kept, files=self._files, storage=self._storage)
         puts, deletes = plan_moves(self._root, staging, adds, [*change.remove, *carriers])
-        self._journal.commit(staging.id, puts, deletes, verify=lambda: self._verify(state))
+        txns = {**state.txns, change.txn.app: change.txn.version} if change.txn else state.txns
+        self._journal.commit(
+            staging.id,
+            puts,
+            deletes,
+            verify=lambda: self._verify(state),
+            properties=change.properties,
+            txns=txns,
+        )
         now = self._journal.steady(self._files.list)
         self._files.remember(now)
         return Commit(
@@ -124,13 +133,28 @@ class ParquetTarget:
             places={put.staged: join(self._root, put.final) for put in puts},
         )
 
+    def last_commit(self) -> PastCommit | None:
+        record = self._journal.last()
+        return None if record is None else record.past
+
     def abandon(self, staging: Staging) -> None:
         self._journal.abandon(staging.id)
+
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Files that crashed writers left beside the dataset."""
+        return self._journal.left_behind(before)
+
+    def remove_orphans(self, files: Sequence[str]) -> None:
+        """Removes what `orphans` found. Of local stagings those go whose process is gone, and they go whole."""
+        if is_local(self._root):
+            self._journal.sweep()
+        else:
+            self._storage.delete(files)
 
     def owns_staging(self, folder: str) -> bool:
         return self._journal.owns(folder)
 
-    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         return self._journal.steady(
             lambda overlay: totals(self._root, self._files.state(overlay), self._storage, slice_, columns, currency)
         )

@@ -1,6 +1,5 @@
 """Exact rows and sums of record batches, for reconciliation: decimals all the way, never floating point."""
 
-import decimal
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
@@ -9,10 +8,8 @@ import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from lakebed.errors import SchemaError
+from lakebed.kernels.values import EXACT
 from lakebed.model import Totals
-
-# More digits than a sum of decimals, or of doubles from 1e308 to 5e-324, can have: nothing is ever rounded.
-EXACT = decimal.Context(prec=1000, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.Inexact])
 
 
 def exact_totals(batches: Iterable[pa.RecordBatch], columns: Sequence[str], *, currency: str | None = None) -> Totals:

@@ -1,0 +1,47 @@
+"""Manifests, read once: they never change, and one merge looks into the same ones several times."""
+
+from collections import OrderedDict
+from threading import Lock
+
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile
+from pyiceberg.table import FileScanTask, Table
+
+# As they lie on disk; in memory they take some twenty times as much.
+REMEMBERED_BYTES = 16 * 1024 * 1024
+
+_remembered: OrderedDict[str, tuple[int, tuple[ManifestEntry, ...]]] = OrderedDict()
+_lock = Lock()
+
+
+def live_entries(manifest: ManifestFile, io: FileIO) -> tuple[ManifestEntry, ...]:
+    """The entries of a manifest whose files are part of the table; nobody may change them."""
+    with _lock:
+        if (known := _remembered.get(manifest.manifest_path)) is not None:
+            _remembered.move_to_end(manifest.manifest_path)
+            return known[1]
+    entries = tuple(manifest.fetch_manifest_entry(io, discard_deleted=True))
+    with _lock:
+        _remembered[manifest.manifest_path] = (manifest.manifest_length, entries)
+        while len(_remembered) > 1 and sum(size for size, _ in _remembered.values()) > REMEMBERED_BYTES:
+            _remembered.popitem(last=False)
+    return entries
+
+
+def has_live_files(manifest: ManifestFile) -> bool:
+    """Whether a manifest names files of the table, and not only files that are gone."""
+    return manifest.has_added_files() or manifest.has_existing_files()
+
+
+def plan_all_files(table: Table) -> list[FileScanTask]:
+    """Every data file of the current snapshot, each with the delete files that may hold rows of it."""
+    snapshot = table.current_snapshot()
+    manifests = [] if snapshot is None else [one for one in snapshot.manifests(table.io) if has_live_files(one)]
+    if any(manifest.content == ManifestContent.DELETES for manifest in manifests):
+        return list(table.scan().plan_files())
+    return [
+        FileScanTask(entry.data_file, set(), AlwaysTrue())
+        for manifest in manifests
+        for entry in live_entries(manifest, table.io)
+    ]

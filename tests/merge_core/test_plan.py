@@ -1,0 +1,84 @@
+"""What a plan says of itself: counts, files and columns, as text and as JSON; and what refusals show."""
+
+import pytest
+
+from lakebed.errors import DatasetMergeError
+from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
+from lakebed.merge_core.refusals import SHOWN_KEYS, duplicate_keys
+from lakebed.merge_core.result import MergeResult
+from lakebed.merge_core.spec import MergeSpec, MergeStrategy
+from lakebed.merge_core.validate import unify
+from lakebed.model import DataFile
+from lakebed.schema.evolve import FormatRules
+from lakebed.schema.types import Column, DataType, Integer, List, Schema, Text
+
+FILES = (DataFile("a", 10, 100), DataFile("b", 10, 100))
+SPEC = MergeSpec.of(keys="id")
+
+
+def schema(**columns: DataType) -> Schema:
+    return Schema.of(Column(name, type_) for name, type_ in columns.items())
+
+
+def planned(matched: int, source_rows: int = 3, *, strategy: MergeStrategy = "upsert") -> MergePlan:
+    """A narrow column is widened, and a new one comes along."""
+    unified = unify(
+        MergeSpec.of(keys="id", strategy=strategy),
+        schema(id=Integer(64), n=Integer(32)),
+        schema(id=Integer(64), n=Integer(64), tag=Text()),
+    )
+    return plan_merge(
+        unified, files=FILES, source_rows=source_rows, matches=Matches({"a": matched}, {}, matched), scanned=1
+    )
+
+
+def test_a_plan_tells_what_becomes_of_rows_files_and_columns() -> None:
+    said = planned(2).to_dict()
+    assert said["expected"] == {"inserted": 1, "updated": 2, "deleted": 0, "total": 21}
+    assert said["files"] == {"rewrite": ["a"], "drop": [], "keep": 1, "scanned": 1}
+    assert said["widened_columns"] == [{"column": "n", "before": "int32", "after": "int64"}]
+    assert (said["added_columns"], said["creates_table"]) == (["tag"], False)
+    assert str(planned(2)).splitlines()[-2:] == ["  add column tag text", "  widen n from int32 to int64"]
+
+
+def test_a_merge_that_changes_no_row_changes_no_column() -> None:
+    plan = planned(0, source_rows=0)
+    said = plan.to_dict()
+    assert (plan.changes_nothing, said["added_columns"], said["widened_columns"]) == (True, [], [])
+    assert str(plan).endswith("nothing changes: the table keeps its 20 rows")
+
+
+def test_a_result_has_the_plan_where_there_is_one() -> None:
+    plan = planned(2)
+    assert MergeResult(inserted=1, total=21, before=20, plan=plan).to_dict()["plan"] == plan.to_dict()
+    assert "plan" not in MergeResult(inserted=1, total=21, before=20).to_dict()
+
+
+@pytest.mark.parametrize(("count", "more"), [(1, False), (SHOWN_KEYS, False), (SHOWN_KEYS + 1, True)])
+def test_a_refusal_shows_some_keys_and_says_that_there_are_more(count: int, more: bool) -> None:
+    keys = [(f"key {number}",) for number in range(count)]
+    refused = duplicate_keys(SPEC, count=count, keys=keys)
+    assert refused.message.endswith(", ...") is more
+    assert refused.keys == tuple(key for (key,) in keys[:SHOWN_KEYS])
+
+
+def test_advice_is_given_unless_it_is_none_of_a_merge() -> None:
+    with pytest.raises(DatasetMergeError) as variant:
+        unify(SPEC, schema(id=Integer(64), v=Text()), schema(id=Integer(64), v=List(Integer(64))))
+    assert "variant" not in str(variant.value)
+    with pytest.raises(DatasetMergeError) as frozen:
+        unify(
+            MergeSpec.of(keys="id", schema_evolution=False),
+            schema(id=Integer(64)),
+            schema(id=Integer(64), tag=Text()),
+        )
+    assert frozen.value.remedy == "Allow schema evolution, or leave the column out of the source."
+
+
+def test_numbers_arrive_as_text_only_where_the_path_holds_text() -> None:
+    incoming = schema(id=Integer(64), part=Integer(64))
+    for there, expected in ((Text(), Text()), (Integer(64), Integer(64))):
+        unified = unify(SPEC, schema(id=Integer(64), part=there), incoming, rules=FormatRules(), paths=["part"])
+        assert unified.evolution.final["part"].type == expected
+    assert unify(SPEC, schema(id=Integer(64)), incoming, paths=["part"]).evolution.final["part"].type == Integer(64)
+    assert unify(SPEC, None, incoming, paths=["part"]).evolution.final["part"].type == Text()
