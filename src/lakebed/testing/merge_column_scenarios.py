@@ -6,6 +6,7 @@ from lakebed.testing.merge_scenarios import MOMENT, NAIVE, NAN, OLD, Scenario
 from lakebed.testing.rows import rows
 
 NESTED = {"l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.string())}
+FIXED = {"id": pa.binary(4), "k": pa.binary(2)}
 HELPERS = "id merge_action filename file_row_number source target rowid"
 
 
@@ -252,6 +253,20 @@ SCHEMAS = (
         rows("id l m", (2, [3], [("x", None)]), (3, [], None), types=NESTED),
         rows("id l m", (1, [1, 2], [("k", "v")]), (2, [3], [("x", None)]), (3, [], None), types=NESTED),
         (1, 1, 0),
+    ),
+    Scenario(
+        "binary of a fixed length stays so",
+        rows("id k v", (b"0001", b"ab", 1), (b"0002", b"cd", 2), types=FIXED),
+        rows("id k v", (b"0002", b"CD", 20), (b"0003", b"ef", 3), types=FIXED),
+        rows("id k v", (b"0001", b"ab", 1), (b"0002", b"CD", 20), (b"0003", b"ef", 3), types=FIXED),
+        (1, 1, 0),
+    ),
+    Scenario(
+        "a struct without fields is refused",
+        OLD,
+        rows("id v s", (1, "x", {}), types={"s": pa.struct([])}),
+        refusal="SCHEMA_INCOMPATIBLE",
+        column="s",
     ),
     Scenario(
         "columns named like helpers are the user's",
