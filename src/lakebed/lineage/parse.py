@@ -114,7 +114,12 @@ class ScriptParser:
                 yield piece
                 continue
             with without_warnings():
-                parsed = self._parse(piece)
+                try:
+                    parsed = self._parse(piece)
+                except Exception as error:  # noqa: BLE001  a mistake of ours: the other statements must not be lost
+                    span = Span(piece.tokens[0].start + piece.offset, piece.tokens[-1].end + 1 + piece.offset)
+                    problem = ParseProblem(f"the statement cannot be parsed: {_first_line(error)}", span)
+                    parsed = ParsedStatement(None, span, piece.offset, problem)
             yield parsed
 
     def _pieces(self, sql: str) -> Iterator[Piece | ParsedStatement]:
@@ -137,7 +142,7 @@ class ScriptParser:
                 span = Span(first, end)
                 yield ParsedStatement(None, span, start, ParseProblem(message, span))
 
-    def _cut(self, text: str, offset: int, procedural: bool) -> Iterator[Piece]:
+    def _cut(self, text: str, offset: int, procedural: bool) -> Iterator[Piece | ParsedStatement]:
         if not procedural:
             tokens = self._tokenizer.tokenize(text)
             if _is_one_statement(tokens, text):
@@ -146,7 +151,19 @@ class ScriptParser:
                 return iter([Piece(one, text, offset)])
             return (Piece(statement, text, offset) for statement in _split(tokens))
         view = TokensView(self._language.tokenize(text), text)
-        return (piece for piece in Cutter(view, offset, self._language).pieces() if piece.tokens)
+        return self._cut_by_words(view, text, offset)
+
+    def _cut_by_words(self, view: TokensView, text: str, offset: int) -> Iterator[Piece | ParsedStatement]:
+        done = 0
+        try:
+            for piece in Cutter(view, offset, self._language).pieces():
+                if piece.tokens:
+                    done = max(done, min(piece.tokens[-1].end + 1 + piece.offset - offset, len(text)))
+                    yield piece
+        except Exception as error:  # noqa: BLE001  a mistake of ours: what was cut so far must not be lost
+            span = Span(offset + done, offset + len(text))
+            message = f"the rest of the script cannot be cut into statements: {_first_line(error)}"
+            yield ParsedStatement(None, span, offset, ParseProblem(message, span))
 
     def _parse(self, piece: Piece) -> ParsedStatement:
         tokens, sql, offset = list(piece.tokens), piece.text, piece.offset
@@ -191,7 +208,7 @@ class ScriptParser:
             problem = ParseProblem("the statement is nested too deeply", span)
         except Exception as error:  # noqa: BLE001  errors of sqlglot's parser that are not its own: others must not be lost
             problem = ParseProblem(f"the parser failed: {_first_line(error)}", span)
-        if problem is not None or _is_text(trees[0]):
+        if problem is not None or _is_text(next(iter(trees), None)):
             tree = self._parse_simplified(tokens, sql)
             if tree is not None:
                 return ParsedStatement(tree, span, offset, piece=around, is_deep=is_deep)
