@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from lakebed.lineage.named_tables import without_data_words
 from lakebed.lineage.tokens_view import TokensView
 
 _NO_COLUMNS = frozenset(
@@ -47,7 +48,8 @@ def _without_tail(view: TokensView) -> int:
 def _create(view: TokensView, end: int) -> Iterator[list[Token]]:
     """CREATE TABLE t (columns) AS query: what stands between is left out, then also what follows a column's type."""
     kind = next((place for place in range(1, min(end, 10)) if view.words[place] in ("TABLE", "VIEW")), None)
-    if kind is None:
+    if kind is None or without_data_words(view.words[:kind]) is not None or view.words[kind - 1] in ("ON", "FOR", "OF"):
+        # CREATE INDEX ... ON TABLE t is about t, and makes none
         return
     tokens = view.tokens
     temporary = [token for token in tokens[1:kind] if token.text.upper() in ("TEMPORARY", "TEMP")]
