@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from lakebed.errors import LineageError
 
+_TEXT: frozenset[type] = frozenset({str})
+_TEXT_OR_NONE: frozenset[type] = frozenset({str, type(None)})
+
 
 class ImportedTable(NamedTuple):
     """A table of the imported schema; its columns are checked when they are read."""
@@ -13,6 +16,15 @@ class ImportedTable(NamedTuple):
     columns: list[object] | tuple[object, ...]
     complete: bool
     where: str
+
+    def column_names(self) -> list[str] | None:
+        """The names alone, which is all that most statements need; None where the columns have to be looked at."""
+        try:
+            names = [column["name"] for column in self.columns]  # type: ignore[index]
+            kinds = {type(column.get("dataType")) for column in self.columns}  # type: ignore[attr-defined]
+        except (TypeError, KeyError, AttributeError):
+            return None
+        return names if all(names) and set(map(type, names)) <= _TEXT and kinds <= _TEXT_OR_NONE else None
 
     def read_columns(self) -> list[tuple[str, str | None, bool]]:
         """Name, type and whether an earlier analysis implied it, column by column."""
