@@ -92,6 +92,7 @@ class Commit:
     rows: int
     files_added: int
     files_removed: int
+    places: Mapping[str, str] = field(default_factory=dict)  # where added files lie now, by their paths in the staging
     # The table's `seen` after it, or what equals none that comes where another wrote in between. Empty: the version.
     left: str = ""
 

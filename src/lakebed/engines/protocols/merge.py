@@ -4,11 +4,11 @@ Each step is its own call, so that everything is known before anything is writte
 dropped. The orchestration (`lakebed.table.merge`) is the only caller.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.dataset as pads
@@ -30,8 +30,12 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
-MergeInput: TypeAlias = "pa.Table | pa.RecordBatch | pads.Dataset | ArrowStream | str | PathLike[str] | DataFrame"
-"""What a merge reads: Arrow data, anything with an Arrow stream, a path to Parquet, or a Spark DataFrame."""
+MergeInput: TypeAlias = (
+    "pa.Table | pa.RecordBatch | pads.Dataset | ArrowStream | str | PathLike[str] | DataFrame | Mapping[str, Any] |"
+    " Sequence[Any] | Iterator[Any]"
+)
+"""What a merge reads: Arrow data, anything with an Arrow stream, a Polars LazyFrame, a Spark DataFrame, rows or columns
+in Python's own lists and dictionaries, several tables, generators of them, and paths."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class CheckedSource:
     `keys` holds its key columns in the table's names and types: all of them, or where they are too many only the
     smallest and largest of each column. Files are pruned by it, rows never decided. `index` is given where the engine
     has one. A `distributed` source is merged on other machines: what is much to read is not read again on this one.
+    Where keys are `matched_by_arrow`, as the second count does it, matches are not counted twice; what is written is.
     """
 
     rows: int
@@ -48,6 +53,7 @@ class CheckedSource:
     only_extremes: bool = False
     index: KeyIndex | None = None
     distributed: bool = False
+    matched_by_arrow: bool = False
 
 
 @dataclass(frozen=True)

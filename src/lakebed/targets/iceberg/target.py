@@ -29,7 +29,7 @@ from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
-from lakebed.storage import Storage, is_local, local_path
+from lakebed.storage import Storage, is_local, join, local_path
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, TableState
 from lakebed.targets.iceberg import maintenance
 from lakebed.targets.iceberg.branches import at_branch, publish, require_branch, require_ref, require_trunk
@@ -280,6 +280,7 @@ class IcebergTarget:
             rows=self._rows(table),
             files_added=len(change.add),
             files_removed=len(change.remove),
+            places={file.path: join(staging.folder, file.path) for file in change.add},
         )
 
     def _create(self, staging: Staging, change: Change) -> Table:
