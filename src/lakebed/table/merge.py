@@ -34,6 +34,7 @@ from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
 from lakebed.state.unrecorded import change_properties
 from lakebed.storage import Storage
+from lakebed.table.lent_keys import borrow_keys
 from lakebed.table.merge_input import readable
 from lakebed.table.recount import Recount
 from lakebed.table.schema_history import SchemaHistory
@@ -98,6 +99,7 @@ def merge(
     options = EngineOptions(spark, asks_for_session, require_flag(use_merge))
     chosen = _engine(engine, source, options)
     table = _open(target, settings, storage, read_only=dry_run)
+    storage = borrow_keys(storage, table, source)
     with readable(source, table, storage) as given, chosen.open(given, storage.settings.resolved(), settings) as rows:
         run = _Run(
             spec,
