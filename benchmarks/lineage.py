@@ -189,8 +189,9 @@ def project() -> None:
             ("the first question, drop raw7.c8", lambda: asked.of(drop="raw7.c8")),
             ("drop raw7.c8", lambda: asked.of(drop="raw7.c8")),
             ("m200.c9, everything downstream", lambda: asked.of("m200.c9")),
-            ("rename m1500.c1", lambda: asked.of(rename={"m1500.c1": "other"})),
-            ("retype m1500.c1", lambda: asked.of(retype={"m1500.c1": "DOUBLE"})),
+            ("rename raw3.c7", lambda: asked.of(rename={"raw3.c7": "other"})),
+            ("retype raw3.c7 to STRING", lambda: asked.of(retype={"raw3.c7": "STRING"})),
+            ("raw0.c4, which decides nearly everything", lambda: asked.of("raw0.c4")),
         ):
             started, before = time.perf_counter(), time.process_time()
             found = ask()

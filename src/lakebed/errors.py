@@ -340,6 +340,15 @@ class AmbiguousColumnCase(SchemaError):
         self.names = tuple(names)
 
 
+_NUMBERS = ("decimal", "int", "uint", "long", "float", "double")
+_CAST_OR_KEEP_BOTH = "Cast it in the source, or choose the policy on_conflict='variant' to keep both."
+# Between types of numbers a cast rounds or cuts values, and says nothing.
+_KEEP_BOTH = (
+    "Choose the policy on_conflict='variant', which keeps both in columns of their own, or write to a new table, which "
+    "takes the wider type from the start. A cast would round."
+)
+
+
 class SchemaIncompatible(SchemaError):
     """A column whose incoming type neither equals nor widens what is there."""
 
@@ -347,9 +356,10 @@ class SchemaIncompatible(SchemaError):
         self, *, column: str, current: str, incoming: str, reason: str = "", remedy: str | None = None
     ) -> None:
         because = f" ({reason})" if reason else ""
+        numbers = current.startswith(_NUMBERS) and incoming.startswith(_NUMBERS)
         super().__init__(
             f"column {column} is {current} in the table and {incoming} in the new data{because}",
-            remedy=remedy or "Cast it in the source, or choose the policy on_conflict='variant' to keep both.",
+            remedy=remedy or (_KEEP_BOTH if numbers else _CAST_OR_KEEP_BOTH),
         )
         self.column = column
         self.current = current

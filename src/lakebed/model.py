@@ -26,6 +26,8 @@ DeliveryState: TypeAlias = Literal["discovered", "staging", "staged", "loading",
 
 WriteMode: TypeAlias = Literal["append", "replace_slice", "overwrite"]
 """What becomes of the rows that a table has: all stay, those of a slice go, or all go."""
+# The fields that a source lacks inside a struct that it has: None is the whole field, else what a struct in it lacks.
+Lacking: TypeAlias = "Mapping[str, Lacking | None]"
 
 
 @dataclass(frozen=True, slots=True, order=True)

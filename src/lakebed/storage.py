@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 8 * 1024 * 1024
 SCHEMES = ("s3", "gs", "az")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _Store: TypeAlias = S3Store | GCSStore | AzureStore | LocalStore
 
@@ -231,6 +232,12 @@ class Storage:
                             obstore.delete(store, self._open(uri)[1])
 
     def _open(self, uri: str) -> tuple[_Store, str]:
+        if _CONTROL.search(uri):
+            raise StorageError(
+                f"{uri!r} has a control character in it, which object stores have no paths for",
+                uri=uri,
+                remedy="Rename it, or choose another place.",
+            )
         if is_local(uri):
             return _local_store(), os.path.abspath(local_path(uri)).lstrip("/")
         parts = urlsplit(uri)

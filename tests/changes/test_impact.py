@@ -164,3 +164,23 @@ def test_a_column_that_nothing_reads_reaches_nothing(tmp_path: Path) -> None:
     result = lakebed.impact(drop="orders.note", folder=project(tmp_path, m="SELECT id FROM app.orders"))
     assert (result.breaks, result.reached) == ((), ())
     assert result.to_dict()["changes"] == [{"kind": "drop", "table": "app.orders", "column": "note", "to": None}]
+
+
+def test_branches_of_a_set_operation_stay_as_wide_as_each_other(tmp_path: Path) -> None:
+    project(
+        tmp_path,
+        other="CREATE TABLE app.more (id INT, amt INT, day DATE, note STRING)",
+        both="SELECT id FROM app.orders;\nCREATE VIEW w AS\nSELECT * FROM app.orders\nUNION ALL SELECT * FROM app.more",
+        same="SELECT * FROM app.orders UNION ALL SELECT * FROM app.orders",
+    )
+    result = lakebed.impact(drop="orders.amt", folder=tmp_path)
+    assert broken(result) == {("both", 3)}
+    assert "3 and 4 columns" in result.breaks[0].reason
+    assert not lakebed.impact(rename={"orders.amt": "x"}, folder=tmp_path).breaking
+
+
+def test_a_table_of_the_schema_that_nothing_reads(tmp_path: Path) -> None:
+    schema = {"tables": [{"schema": "land", "name": "unused", "columns": [{"name": "x"}]}]}
+    (tmp_path / "m.sql").write_text("SELECT 1 AS one")
+    result = lakebed.impact(drop="unused.x", folder=tmp_path, schema=schema)
+    assert (result.breaks, result.reached) == ((), ())

@@ -2,6 +2,8 @@
 
 import json
 import random
+import sys
+import threading
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -206,20 +208,73 @@ def test_what_would_overflow_a_parser_is_an_issue(sql: str) -> None:
         ("SELECT " + " + ".join(f"c{i}" for i in range(5000)) + " AS x FROM t", 5000),
         ("SELECT a AS x FROM t WHERE " + " AND ".join(f"c{i} = 1" for i in range(5000)), 1),
         ("SELECT x FROM (" + " UNION ALL ".join(f"SELECT a AS x FROM t{i}" for i in range(2000)) + ")", 2000),
-        ("SELECT x FROM (SELECT a AS x FROM " + "(SELECT * FROM " * 50 + "t" + ")" * 51, 1),
         (
             "WITH "
-            + ", ".join(f"c{i} AS (SELECT a FROM {f'c{i - 1}' if i else 't'})" for i in range(100))
-            + " SELECT a AS x FROM c99",
+            + ", ".join(f"c{i} AS (SELECT a FROM {f'c{i - 1}' if i else 't'})" for i in range(1000))
+            + " SELECT a AS x FROM c999",
             1,
         ),
     ],
-    ids=["sum", "and", "union", "nested", "ctes"],
+    ids=["sum", "and", "union", "ctes"],
 )
 def test_long_is_not_deep(sql: str, sources: int) -> None:
     (statement,) = lakebed.analyze(sql).statements
     assert statement.outputs == ("x",)
     assert len([edge for edge in statement.column_lineage if edge.target_column == "x"]) == sources
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x FROM (SELECT a AS x FROM " + "(SELECT * FROM " * 499 + "t" + ")" * 500,
+        "SELECT " + "(" * 500 + "a" + ")" * 500 + " AS x FROM t",
+        "SELECT " + "CASE WHEN true THEN " * 500 + "a" + " END" * 500 + " AS x FROM t",
+        "SELECT " + "f(" * 500 + "a" + ")" * 500 + " AS x FROM t",
+        "SELECT " + "NOT " * 500 + "a AS x FROM t",
+        "SELECT a AS x FROM t WHERE " + "b IN (SELECT b FROM t WHERE " * 500 + "true" + ")" * 500,
+        "WITH q AS (" * 500 + "SELECT a AS x FROM t" + ") SELECT x FROM q" * 500,
+        "SELECT a AS x FROM " + "(" * 500 + "t" + ")" * 500,
+        "SELECT * FROM " + "(" * 500 + "SELECT a AS x FROM t" + " UNION ALL SELECT a FROM t)" * 500,
+    ],
+    ids=["derived", "parentheses", "case", "calls", "not", "in", "with", "from", "union"],
+)
+def test_five_hundred_levels_work(sql: str) -> None:
+    schema = {"tables": [{"name": "t", "columns": ["a", "b"]}]}
+    result = lakebed.analyze(sql + "; SELECT b FROM t", schema=schema)
+    assert result.issues == ()
+    deep, after = result.statements
+    values = [edge for edge in deep.column_lineage if edge.target_column is not None]
+    assert deep.outputs == ("x",)
+    assert [(edge.source_table, edge.source_column) for edge in values] == [("t", "a")]
+    assert after.outputs == ("b",)
+
+
+def test_deep_statements_leave_the_process_as_it_was() -> None:
+    before = sys.getrecursionlimit(), threading.stack_size(), threading.active_count()
+    lakebed.analyze("SELECT " + "(" * 300 + "a" + ")" * 300 + " FROM t")
+    assert (sys.getrecursionlimit(), threading.stack_size(), threading.active_count()) == before
+
+
+def test_any_exception_is_an_issue_of_its_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a mistake of ours")
+
+    monkeypatch.setattr("lakebed.lineage.statements.delete.predicate", fail)
+    result = lakebed.analyze("DELETE FROM t WHERE a = 1; SELECT a FROM t")
+    assert [(issue.code, issue.statement_index) for issue in result.issues if issue.severity == "error"] == [
+        ("UNSUPPORTED_SYNTAX", 0)
+    ]
+    assert result.statements[1].outputs == ("a",)
+
+
+def test_names_and_patterns_that_backtrack_take_no_time() -> None:
+    name = "a" * 60 + "b"
+    like = "%a" * 30 + "%x"
+    for pattern in ("COLUMNS('(a+)+$')", "COLUMNS('^(a|a)*$')", f"* LIKE '{like}'"):
+        result = lakebed.analyze(
+            f"SELECT {pattern} FROM t", dialect="duckdb", schema={"tables": [{"name": "t", "columns": [name]}]}
+        )
+        assert result.statements[0].outputs == ()
 
 
 def test_ten_times_the_statements_are_at_most_eleven_times_the_work() -> None:

@@ -7,7 +7,8 @@ A pair is SQL below a header, with its expectation in comments:
     --> SELECT : a <- t.a | m <- t.b, window t.a  tables=t
     --! CODE severity message
 
-`~` marks what is approximate; `[filter:t.a join:u.c]` are the columns that decide about rows.
+`~` marks what is approximate; `[filter:t.a join:u.c]` are the columns that decide about rows; the columns of a moved
+table are `new.a <- old.a`.
 """
 
 from pathlib import Path
@@ -51,7 +52,9 @@ def shown(statement: StatementLineage) -> str:
             continue
         role = "" if edge.role == "value" else f"{edge.role} "
         text = f"{role}{'~' if edge.approximate else ''}{source}"
-        columns.setdefault((edge.position, edge.target_column), []).append(text)
+        moved = statement.target is None and edge.target_table is not None
+        target = f"{edge.target_table}.{edge.target_column}" if moved else edge.target_column
+        columns.setdefault((edge.position, target), []).append(text)
     body = " | ".join(f"{name} <- {', '.join(sources)}".rstrip() for (_, name), sources in columns.items())
     line = f"{statement.statement_type} {statement.target or ''}: {body}"
     if predicates:

@@ -176,3 +176,39 @@ FROM t
     traced = trace_project(read_folder(tmp_path, {}))
     [issue] = traced.result.issues
     assert traced.texts.place(issue).endswith("m.sql:12:3")
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "spark", "snowflake"])
+def test_models_of_sqlmesh(tmp_path: Path, dialect: str) -> None:
+    head = "-- a comment (with a paren\nMODEL (\n  name shop.orders, -- a name :)\n  kind INCREMENTAL (column d)\n);\n"
+    write(
+        tmp_path,
+        {
+            "z.sql": head + "SELECT id,\n  d FROM raw.t WHERE d BETWEEN @start_ds AND @end_ds",
+            "a.sql": "model (name shop.daily, kind view);\nSELECT count(id) AS n, d FROM shop.orders GROUP BY d",
+            "audit.sql": "AUDIT (name no_nulls);\nSELECT * FROM shop.orders WHERE id IS NULL",
+            "broken.sql": "MODEL (name x.y, kind FULL",
+        },
+    )
+    result = lakebed.analyze_project(tmp_path, dialect=dialect)
+    found = [(s.statement_type, (s.target or "").lower()) for s in result.statements]
+    assert found == [("CREATE_TABLE_AS", "shop.orders"), ("CREATE_VIEW", "shop.daily"), ("SELECT", "")]
+    assert "raw.t" in {edge.source.lower() for s in result.statements for edge in s.table_lineage}
+    traced = trace_project(read_folder(tmp_path, {}), dialect=dialect)
+    orders = traced.result.statements[0]
+    assert traced.texts.line_and_column(orders.file, orders.span.start)[0] == 6
+
+
+def test_two_files_that_make_one_table_are_told(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "a/orders.sql": "SELECT 1 AS x",
+            "b/Orders.sql": "SELECT 2 AS y",
+            "a/setup.sql": "CREATE TABLE t (x INT)",
+            "b/setup.sql": "CREATE TABLE u (x INT)",
+        },
+    )
+    [issue] = lakebed.analyze_project(tmp_path).issues
+    assert issue.code == "DUPLICATE_MODEL"
+    assert issue.file == str(tmp_path / "b" / "Orders.sql")

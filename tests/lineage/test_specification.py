@@ -212,7 +212,7 @@ def test_nodes_say_how_their_table_was_resolved() -> None:
 
 
 def test_the_resolved_schema_has_timestamps_and_can_be_imported_again() -> None:
-    first = lakebed.analyze("CREATE TABLE t (a INT, b STRING)", schema=USERS)
+    first = lakebed.analyze("CREATE TABLE t (a INT, b STRING); SELECT id FROM users", schema=USERS)
     exported = json.loads(json.dumps(first.resolved_schema.to_dict()))
     for table in exported["tables"]:
         assert datetime.fromisoformat(table["updatedAt"]).tzinfo is not None

@@ -30,3 +30,37 @@ def test_a_template_that_cannot_be_rendered_is_refused(sql: str) -> None:
 def test_a_template_cannot_reach_the_machine() -> None:
     with pytest.raises(LineageError):
         render("{{ ''.__class__.__mro__[1].__subclasses__() }}", {})
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ 'a' * 10**9 }}",
+        "{{ 'a'|center(10**9) }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ '{:1000000000}'.format(1) }}",
+        "{{ 'x'.ljust(10**9) }}",
+        "{{ 10 ** (10 ** 9) }}",
+        "{{ ['a' * 1000000] * 1000000 }}",
+        "{{ ('a' * 100000).replace('a', 'b' * 100000) }}",
+        "{% set x = 'ab' %}" + "{% set x = x ~ x %}" * 60 + "{{ x }}",
+        "{% for i in range(90000) %}{% for j in range(90000) %}{% endfor %}{% endfor %}",
+        "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
+        "{{ 1 / 0 }}",
+        "{% include 'other.sql' %}",
+        "{% import 'other.sql' as o %}",
+        "{{ none.x() }}",
+    ],
+)
+def test_a_template_that_computes_too_much_or_fails_is_refused(template: str) -> None:
+    with pytest.raises(LineageError, match=r"model\.sql"):
+        render(template, {}, file="model.sql")
+
+
+def test_what_templates_usually_do_still_works() -> None:
+    template = (
+        "{% set parts = ['a', 'b'] %}SELECT {% for p in parts %}{{ p ~ '_' ~ loop.index }}{{ ', ' if not loop.last }}"
+        "{% endfor %}, {{ parts|map('upper')|join(', ') }}"
+        " FROM {{ 't' * 2 }}_{{ '%02d' % 7 }}_{{ '{}'.format(2 ** 3) }}"
+    )
+    assert render(template, {}) == "SELECT a_1, b_2, A, B FROM tt_07_8"

@@ -8,9 +8,9 @@ import lakebed
 @pytest.mark.parametrize(
     ("dialect", "sql"),
     [
-        ("spark", "CREATE FUNCTION f(x INT) RETURNS INT RETURN (SELECT max(y) FROM t)"),
-        ("snowflake", "CREATE PROCEDURE p() RETURNS STRING LANGUAGE SQL AS $$ insert into a select * from b $$"),
-        ("tsql", "CREATE PROCEDURE p AS BEGIN INSERT INTO a SELECT x FROM b END"),
+        ("spark", "CREATE FUNCTION f AS 'org.example.F' USING JAR 'f.jar'"),
+        ("snowflake", "CREATE PROCEDURE p() RETURNS STRING LANGUAGE JAVASCRIPT AS $$ return 1 $$"),
+        ("tsql", "EXEC p"),
         ("postgres", "CALL p(1)"),
         ("snowflake", "CALL p()"),
         ("postgres", "PREPARE q AS INSERT INTO a SELECT x FROM b"),

@@ -1,12 +1,16 @@
 """That a month adds up is said of what was counted now, never remembered; and what does not is loaded again."""
 
 import shutil
+from typing import Any
 
 import pytest
 from tests.pipeline.conftest import TYPES, Bills, csv_text
 
 import lakebed
 from lakebed.errors import StateError
+from lakebed.model import Delivery, Totals
+from lakebed.pipeline.progress import Observer
+from lakebed.targets.duckdb.target import DuckDBTarget
 
 COST = "line_item_unblended_cost"
 
@@ -24,10 +28,49 @@ def verdicts(bills: Bills, **settings: object) -> dict[str, bool | None]:
     return {one.period: one.reconciled for one in bills.run(**settings).deliveries}
 
 
-def test_nothing_is_counted_again_while_nobody_else_writes(loaded: Bills) -> None:
-    report = loaded.run()
-    assert all(one.skipped and one.reconciled and not one.warnings for one in report.deliveries)
-    assert report.failed == ()
+def test_nothing_is_counted_again_while_nobody_else_writes(loaded: Bills, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+    totals = DuckDBTarget.totals
+
+    def counting(self: DuckDBTarget, *asked: Any, **how: Any) -> Totals:
+        counted.append(asked[0].period)
+        return totals(self, *asked, **how)
+
+    monkeypatch.setattr(DuckDBTarget, "totals", counting)
+    for _ in range(2):
+        report = loaded.run()
+        assert all(one.skipped and one.reconciled and not one.warnings for one in report.deliveries)
+        assert report.failed == ()
+    assert counted == []
+    # Reading is no change, another month of ours neither.
+    assert len(loaded.rows()) == 20
+    loaded.deliver(csv_text("1,1,USD,prod"), period="2026-10", assembly="20261105T000000Z")
+    assert loaded.run(period="2026-10").deliveries[0].reconciled
+    assert set(counted) == {"2026-10"}
+    counted.clear()
+    loaded.run()
+    assert counted == []
+    # Whatever another writes into the file may have been a change of these rows; one count is enough to know.
+    loaded.execute("CREATE TABLE theirs (n INT)")
+    for expected in ({"2026-08", "2026-09", "2026-10"}, set()):
+        assert set(verdicts(loaded).values()) == {True}
+        assert set(counted) == expected
+        counted.clear()
+
+
+@pytest.mark.parametrize(
+    "statement", [f"UPDATE bill SET {COST} = 9 WHERE lakebed_period = '2026-08'", "CREATE TABLE theirs (n INT)"]
+)
+def test_what_is_changed_while_another_month_is_loaded_is_counted_again(loaded: Bills, statement: str) -> None:
+    class Overtaken(Observer):
+        def committing(self, delivery: Delivery) -> None:
+            loaded.execute(statement)
+
+    loaded.deliver(csv_text("1,1,USD,prod"), period="2026-10", assembly="20261105T000000Z")
+    assert loaded.run(period="2026-10", observer=Overtaken()).deliveries[0].reconciled
+    expected = "UPDATE" not in statement
+    for _ in range(2):
+        assert verdicts(loaded) == {"2026-10": True, "2026-09": True, "2026-08": expected}
 
 
 @pytest.mark.parametrize(

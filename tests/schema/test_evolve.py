@@ -12,7 +12,7 @@ from lakebed.datasets.column_lists import (
     select_clause,
     select_columns,
 )
-from lakebed.errors import AmbiguousColumnCase, SchemaIncompatible
+from lakebed.errors import AmbiguousColumnCase, SchemaError, SchemaIncompatible
 from lakebed.schema import duckdb, iceberg, spark
 from lakebed.schema.evolve import (
     AddColumn,
@@ -290,7 +290,7 @@ def test_iceberg_takes_what_its_format_can_express(current: DataType, incoming: 
         (Integer(16, signed=False), iceberg.RULES, INT),
         (Integer(32, signed=False), iceberg.RULES, LONG),
         (Integer(64, signed=False), iceberg.RULES, Decimal(20, 0)),
-        (Null(), iceberg.RULES, TEXT),
+        (List(Null()), iceberg.RULES, List(TEXT)),
         (List(Timestamp("s", "UTC")), iceberg.RULES, List(Timestamp("us", "UTC"))),
         (Integer(8, signed=False), spark.RULES, Integer(16)),
         (Timestamp("ms", "UTC"), duckdb.RULES, Timestamp("us", "UTC")),
@@ -314,7 +314,54 @@ def test_a_new_column_that_the_format_cannot_hold_is_refused(current: Schema | N
         plan_evolution(current, schema(c=arriving), Policy(rules=iceberg.RULES))
 
 
+# Columns that hold nothing yet.
+
+
+@pytest.mark.parametrize("rules", [FormatRules(), iceberg.RULES, duckdb.RULES], ids=["any", "iceberg", "duckdb"])
+def test_a_column_that_holds_nothing_waits_for_its_first_real_type(rules: FormatRules) -> None:
+    policy = Policy(rules=rules)
+    empty = schema(id=LONG, x=Null(), s=struct(a=INT, n=Null()), all_null=struct(n=Null()))
+    created = plan_evolution(None, empty, policy)
+    assert created.final == schema(id=LONG, s=struct(a=INT))
+    assert created.waiting == (("x",), ("s", "n"), ("all_null",))
+    assert "wait    s.n: it holds nothing yet" in created.describe()
+    assert created.to_dict()["waiting"] == [["x"], ["s", "n"], ["all_null"]]
+    again = plan_evolution(created.final, empty, policy)
+    assert (again.changes_schema, again.waiting) == (False, created.waiting)
+    real = schema(id=LONG, x=Decimal(9, 2), s=struct(a=INT, n=TEXT), all_null=struct(n=INT))
+    arrived = plan_evolution(created.final, real, policy)
+    assert set(arrived.final) == set(real)
+    assert arrived.waiting == ()
+    assert plan_evolution(real, empty, policy).waiting == ()
+
+
+def test_a_table_of_columns_that_hold_nothing_is_not_created() -> None:
+    with pytest.raises(SchemaError, match="none of the 2 columns holds a value"):
+        plan_evolution(None, schema(a=Null(), b=struct(c=Null())))
+
+
 # Variant columns.
+
+
+def test_of_a_column_and_its_variants_one_has_the_new_value() -> None:
+    known = schema(id=INT, cost=INT, cost__note=TEXT)
+    first = plan_evolution(known, schema(id=INT, cost=TEXT), VARIANT)
+    assert first.superseded == ("cost",)
+    assert first.final["cost__text"].original == "cost as text"
+    second = plan_evolution(first.final, schema(id=INT, cost=INT), VARIANT)
+    assert second.superseded == ("cost__text",), "and not a column of the user that is called like one"
+    assert plan_evolution(first.final, schema(id=INT, cost=INT)).superseded == ()
+
+
+@pytest.mark.parametrize(
+    ("current", "incoming"), [(Decimal(9, 2), Decimal(9, 4)), (INT, Float(32)), (LONG, Decimal(9, 2))], ids=str
+)
+def test_between_numbers_nobody_is_told_to_cast(current: DataType, incoming: DataType) -> None:
+    with pytest.raises(SchemaIncompatible) as refused:
+        plan_evolution(schema(c=current), schema(c=incoming), Policy(rules=iceberg.RULES))
+    assert refused.value.remedy is not None
+    assert "variant" in refused.value.remedy
+    assert "A cast would round" in refused.value.remedy
 
 
 def test_a_conflict_can_go_to_a_variant_column() -> None:
@@ -391,6 +438,8 @@ def test_a_plan_has_no_word_for_dropping_or_narrowing() -> None:
         "conflicts",
         "final",
         "sources",
+        "waiting",
+        "superseded",
     }
 
 

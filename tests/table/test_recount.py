@@ -11,7 +11,7 @@ import pytest
 
 from lakebed.config import Settings
 from lakebed.engines.arrow.merge import ArrowMerge
-from lakebed.engines.protocols.merge import CheckedSource, MergeInput, MergeJob, MergeSource
+from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeInput, MergeJob, MergeSource
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import Matches
@@ -55,8 +55,8 @@ class LyingSource:
     def check(self, unified: Unified) -> CheckedSource:
         return self._honest.check(unified)
 
-    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
-        return self._tell(self._honest.match(unified, files, in_path=in_path))
+    def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
+        return self._tell(self._honest.match(unified, files, layout=layout))
 
     def write(self, job: MergeJob) -> Merged:
         merged = self._honest.write(job)

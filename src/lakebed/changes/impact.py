@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from lakebed.changes.names import ProjectNames, split_name
+from lakebed.changes.resolve_again import Changed, StatementResolver
 from lakebed.changes.result import Breakage, ColumnChange, ImpactResult, ReachedColumn
 from lakebed.changes.retype import RetypeWalk
 from lakebed.changes.walk import ImpactWalk, StatementIndex, unanalysed
 from lakebed.errors import ConfigError
 from lakebed.lineage.analyze import LineageSchema
+from lakebed.lineage.contract import Issue, StatementLineage
 from lakebed.lineage.dialects import find_dialect
 from lakebed.lineage.gc_pause import defer_full_collections
 from lakebed.lineage.project import ProjectLineage, read_project, trace_project
@@ -59,7 +61,17 @@ class ProjectImpact:
 
     @cached_property
     def _names(self) -> ProjectNames:
-        return ProjectNames(self.traced.result, self._index)
+        return ProjectNames(self.traced, self._index)
+
+    @cached_property
+    def _resolver(self) -> StatementResolver:
+        return StatementResolver(self._index, self.traced.tables, dialect=self.dialect)
+
+    def _count_conflicts(self, statement: StatementLineage, table: str, column: str) -> list[Issue]:
+        """The branches of a set operation that would no longer have as many columns as each other."""
+        gone = Changed(gone=frozenset({(self._fold(table), self._fold(column))}))
+        after = self._resolver.resolve(statement, gone)
+        return after.new_issues(self._resolver.resolve(statement, Changed()), ["SET_OPERATION_MISMATCH"])
 
     def of(
         self,
@@ -92,13 +104,12 @@ class ProjectImpact:
         reached: list[ReachedColumn] = []
         for change in changes:
             if change.kind == "retype":
-                tables = self.traced.result.catalog_tables
-                types = RetypeWalk(self._index, self._names, tables, change, dialect=self.dialect)
+                types = RetypeWalk(self._index, self._names, self._resolver, change)
                 types.run()
                 breaks += types.breaks
                 reached += types.reached
             else:
-                walk = ImpactWalk(self._index, change)
+                walk = ImpactWalk(self._index, change, self._count_conflicts)
                 walk.run(self._names.columns(change.table) if change.column is None else ())
                 breaks += walk.breaks.values()
                 reached += walk.reached.values()

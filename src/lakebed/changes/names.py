@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from lakebed.changes.walk import StatementIndex
 from lakebed.errors import ConfigError
-from lakebed.lineage.contract import AnalyzeResult, StatementLineage
+from lakebed.lineage.contract import StatementLineage
+from lakebed.lineage.project import ProjectLineage
 
 _PARTS = re.compile(r'"((?:[^"]|"")*)"|`((?:[^`]|``)*)`|\[([^\]]*)\]|([^."`\[\]]+)')
 
@@ -22,15 +23,16 @@ def split_name(text: str) -> tuple[str, ...]:
 class ProjectNames:
     """The tables and columns that occur in a lineage, or in the schema that it used."""
 
-    def __init__(self, result: AnalyzeResult, index: StatementIndex) -> None:
+    def __init__(self, traced: ProjectLineage, index: StatementIndex) -> None:
         self._index = index
         # users type names as they remember them
         self._fold = fold = str.lower
-        self._schema = {table.name: table for table in result.catalog_tables}
+        self._schema = {table.name: table for table in traced.tables}
+        self._types: dict[str, dict[str, str | None]] = {}
         self._tables: dict[str, str] = {}
-        for table in result.catalog_tables:
+        for table in traced.tables:
             self._tables.setdefault(fold(table.name), table.name)
-        for statement in result.statements:
+        for statement in traced.result.statements:
             for use in statement.tables:
                 self._tables.setdefault(fold(use.name), use.name)
             if statement.target is not None:
@@ -83,10 +85,12 @@ class ProjectNames:
 
     def type_of(self, table: str, column: str) -> str | None:
         """The type of a column, where it is known."""
-        described = self._schema.get(table)
-        wanted = self._fold(column)
-        types = [one.data_type for one in described.columns if self._fold(one.name) == wanted] if described else []
-        return types[0] if types else None
+        types = self._types.get(table)
+        if types is None:
+            described = self._schema.get(table)
+            columns = described.columns if described is not None else ()
+            types = self._types[table] = {self._fold(one.name): one.data_type for one in columns}
+        return types.get(self._fold(column))
 
     def _matching(self, parts: Sequence[str]) -> list[str]:
         name = self._fold(".".join(parts))

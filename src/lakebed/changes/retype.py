@@ -5,18 +5,14 @@ no longer fits is told. Statements of which nothing changes end the walk, howeve
 """
 
 from collections import deque
-from collections.abc import Iterable
 
 from lakebed.changes.names import ProjectNames
+from lakebed.changes.resolve_again import Changed, StatementResolver
 from lakebed.changes.result import Breakage, ColumnChange, ReachedColumn
-from lakebed.changes.walk import StatementIndex
-from lakebed.lineage.analyze import Analyzer, Script, ScriptTarget
+from lakebed.changes.walk import ColumnKey, StatementIndex
 from lakebed.lineage.contract import Issue, StatementLineage
 from lakebed.lineage.data_types import same_name
-from lakebed.lineage.tables import CatalogTable, NamePart
 from lakebed.lineage.type_checks import TYPE_CONFLICT
-
-ColumnKey = tuple[str, str]
 
 
 class RetypeWalk:
@@ -26,16 +22,13 @@ class RetypeWalk:
         self,
         index: StatementIndex,
         names: ProjectNames,
-        tables: Iterable[CatalogTable],
+        resolver: StatementResolver,
         change: ColumnChange,
-        *,
-        dialect: str,
     ) -> None:
         self._index = index
         self._names = names
-        self._tables = {table.name: table for table in tables}
+        self._resolver = resolver
         self._change = change
-        self._dialect = dialect
         # the types that columns have by now, and how the walk came to them
         self._types: dict[ColumnKey, str] = {}
         self._paths: dict[ColumnKey, tuple[str, ...]] = {}
@@ -82,18 +75,17 @@ class RetypeWalk:
 
     def _look_again(self, place: int, statement: StatementLineage) -> set[str]:
         """Resolves a statement with the new types; returns its target where columns of it got other types."""
-        before, conflicts_before = self._resolve(statement, {})
-        after, conflicts = self._resolve(statement, self._types)
-        known = {(issue.message, issue.span) for issue in conflicts_before}
-        for issue in conflicts:
-            if (issue.message, issue.span) not in known:
+        after = self._resolver.resolve(statement, Changed(self._types))
+        if any(issue.code == TYPE_CONFLICT for issue in after.issues):
+            before = self._resolver.resolve(statement, Changed())
+            for issue in after.new_issues(before, [TYPE_CONFLICT]):
                 self._break(statement, issue)
         target = statement.target
         if target is None:
             return set()
         changed: set[str] = set()
-        for column, kind in after.items():
-            old = before.get(column)
+        for column, kind in after.types.items():
+            old = self._names.type_of(target, column)
             key = self._key(target, column)
             if kind is None or (old is not None and same_name(old, kind)) or self._types.get(key) == kind:
                 continue
@@ -110,35 +102,6 @@ class RetypeWalk:
             if any(edge.target_column == column for edge in self._index.edges(place, *key)):
                 return path
         return (self._change.subject,)
-
-    def _resolve(
-        self, statement: StatementLineage, types: dict[ColumnKey, str]
-    ) -> tuple[dict[str, str | None], list[Issue]]:
-        """The types of the columns that a statement makes, and what does not fit in it."""
-        own = statement.target if statement.statement_type.startswith(("CREATE", "CACHE", "ALTER_VIEW")) else None
-        described = [
-            self._described(table, types)
-            for use in statement.tables
-            if (table := self._tables.get(use.name)) is not None and use.name != own
-        ]
-        analyzer = Analyzer(dialect=self._dialect, schema={"tables": described}, check_types=True)
-        target = None
-        if own is not None:
-            # a view has the columns of its query, as a table has
-            target = ScriptTarget(tuple(NamePart(part, True) for part in own.split(".")))
-        analyzer.add(Script(self._index.texts.sql(statement), None, target))
-        result = analyzer.result()
-        conflicts = [issue for issue in result.issues if issue.code == TYPE_CONFLICT]
-        made = next((table for table in result.catalog_tables if table.name == own), None)
-        return {column.name: column.data_type for column in made.columns} if made is not None else {}, conflicts
-
-    def _described(self, table: CatalogTable, types: dict[ColumnKey, str]) -> dict[str, object]:
-        columns = []
-        for column in table.columns:
-            kind = types.get(self._key(table.name, column.name), column.data_type)
-            columns.append({"name": column.name, **({"dataType": kind} if kind else {})})
-        names = dict(zip(("name", "schema", "catalog"), reversed(table.parts), strict=False))
-        return {**names, "columns": columns, "complete": table.complete}
 
     def _break(self, statement: StatementLineage, issue: Issue) -> None:
         start = statement.span.start + (issue.span.start if issue.span is not None else 0)

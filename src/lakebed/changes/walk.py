@@ -4,12 +4,13 @@ A statement is looked at when the walk comes to a table that it reads, so that a
 what the project has.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lakebed.changes.result import Breakage, ColumnChange, Place, ReachedColumn
-from lakebed.lineage.contract import AnalyzeResult, ColumnEdge, StatementLineage
+from lakebed.lineage.contract import AnalyzeResult, ColumnEdge, Issue, StatementLineage
 from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.graph import result_name
 
@@ -17,6 +18,8 @@ from lakebed.lineage.graph import result_name
 _WRITERS = frozenset({"INSERT", "UPDATE", "MERGE", "DELETE", "ALTER", "TRUNCATE", "COPY"})
 
 ColumnKey = tuple[str, str]
+# Where a star of one branch must be as wide as the others.
+_SET_OPERATION = re.compile(r"\b(UNION|INTERSECT|EXCEPT|MINUS)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,15 @@ class StatementIndex:
 class ImpactWalk:
     """The walk of one change."""
 
-    def __init__(self, index: StatementIndex, change: ColumnChange) -> None:
+    def __init__(
+        self,
+        index: StatementIndex,
+        change: ColumnChange,
+        count_conflicts: Callable[[StatementLineage, str, str], list[Issue]],
+    ) -> None:
         self._index = index
         self._change = change
+        self._count_conflicts = count_conflicts
         self.reached: dict[tuple[str, str | None, str, int], ReachedColumn] = {}
         self.breaks: dict[tuple[int, str, str | None], Breakage] = {}
         self._seen: set[tuple[str, str, bool]] = set()
@@ -129,6 +138,7 @@ class ImpactWalk:
 
     def _step(self, visit: _Visit) -> None:
         index = self._index
+        change_of_width = self._change.kind == "drop"
         for place in index.readers(visit.table):
             edges = index.edges(place, visit.table, visit.column)
             start = index.named_at(place, visit.table, visit.column)
@@ -142,6 +152,10 @@ class ImpactWalk:
                 reason = f"its star gives {statement.target} other columns than it takes, once {visit.path[0]} is gone"
                 self._break(place, visit.table, visit.column, ("value",), reason, None)
                 gone = False
+            elif gone and edges and change_of_width and _SET_OPERATION.search(index.texts.sql(statement)):
+                for issue in self._count_conflicts(statement, visit.table, visit.column):
+                    where = statement.span.start + (issue.span.start if issue.span is not None else 0)
+                    self._break(place, visit.table, visit.column, ("value",), issue.message, where)
             for edge in edges:
                 self._follow(visit, statement, edge, gone, start)
             if not edges:

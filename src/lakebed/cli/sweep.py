@@ -14,18 +14,30 @@ def sweep(
         float | None,
         typer.Option("--expire-days", min=0, help="Also forget snapshots of the Iceberg table older than this."),
     ] = None,
+    older_than_days: Annotated[
+        float | None,
+        typer.Option(
+            "--older-than-days",
+            min=0,
+            help="How old files must be of which nothing says that a run is over. [default: 3]",
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go and remove nothing.")] = False,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
-    """Removes files that crashed runs left; with --expire-days old snapshots of an Iceberg table too."""
+    """Removes files that crashed loads, merges and evolutions left; with --expire-days old Iceberg snapshots too."""
     with reporting(as_json=as_json):
-        swept = lakebed.sweep(table, workdir=workdir, expire_days=expire_days, dry_run=dry_run)
+        swept = lakebed.sweep(
+            table, workdir=workdir, expire_days=expire_days, older_than_days=older_than_days, dry_run=dry_run
+        )
         show(swept, as_json=as_json, render=lambda: _draw(swept))
 
 
 def _draw(swept: "lakebed.Swept") -> None:
     verb = "would remove" if swept.dry_run else "removed"
-    OUT.print(f"{verb} {len(swept.files)} files of {len(swept.folders)} crashed runs")
+    for uri in swept.files if swept.dry_run else ():
+        OUT.print(uri, markup=False)
+    OUT.print(f"{verb} {len(swept.files)} files that crashed runs left")
     if swept.expired.snapshots:
         OUT.print(f"{verb} {len(swept.expired.snapshots)} snapshots and {len(swept.expired.files)} files of theirs")

@@ -1,21 +1,18 @@
 """The function that the never-drop specification names for dbt: adds columns to an Iceberg table and drops none."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from lakebed.config import DEFAULT_CATALOG
-from lakebed.errors import ColumnDropRefused, ConfigError, SchemaError
+from lakebed.errors import ColumnDropRefused, ConfigError
 from lakebed.schema.duckdb import from_duckdb
 from lakebed.schema.evolve import Policy
-from lakebed.schema.types import Column, DataType, Schema, Text
-from lakebed.table.evolve import apply, parse_type
+from lakebed.schema.types import Column, Schema
+from lakebed.table.evolve import apply, type_or_text
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.targets.shared.refusals import no_such_table
 from lakebed.workspace import Workspace
-
-LOG = logging.getLogger("lakebed")
 
 
 @runtime_checkable
@@ -48,7 +45,10 @@ def evolve_s3_tables_schema(
         raise ColumnDropRefused(table=target.address, columns=list(drop_columns))
     if not target.state().exists:
         raise no_such_table(target.address)
-    new = Schema.of(Column(one["name"], _type(one["name"], one["type"])) for one in add_columns or ())
+    new = Schema.of(
+        Column(one["name"], type_or_text(one["type"], column=one["name"], read=from_duckdb))
+        for one in add_columns or ()
+    )
     new.require_unambiguous(side="source")
 
     def grown(current: Schema) -> Schema:
@@ -56,18 +56,6 @@ def evolve_s3_tables_schema(
 
     apply(target, grown, Policy(rules=target.capabilities.rules))
     return True
-
-
-def _type(column: str, text: str) -> DataType:
-    try:
-        return from_duckdb(text, column=column)
-    except SchemaError:
-        pass
-    try:
-        return parse_type(text, column=column)
-    except SchemaError as unknown:
-        LOG.warning("column %s: the type %s is not known and becomes text (%s)", column, text, unknown.message)
-        return Text()
 
 
 def _target(relation: AnyRelation) -> Target:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.errors import EngineError
+from lakebed.kernels.columns import find_columns
 from lakebed.kernels.conform import conform
 from lakebed.kernels.facts import exact_sum
 from lakebed.kernels.files import failed, filesystem
@@ -104,27 +105,26 @@ def _numbers(column: pa.Array) -> pa.Array | None:
 
 
 def _rows(pack: Sequence[DataFile], schema: pa.Schema, storage: StorageSettings) -> Iterator[pa.RecordBatch]:
-    known = {name.casefold() for name in schema.names}
     for file in pack:
         opened, path = filesystem(file.uri, storage)
         with opened.open_input_file(path) as raw, pq.ParquetFile(raw) as parquet:
-            wanted = [name for name in parquet.schema_arrow.names if name.casefold() in known]
-            constants = _constants(file.partition, schema, wanted)
+            places = find_columns(schema, parquet.schema_arrow)
+            wanted = [parquet.schema_arrow.names[place] for place in sorted(one for one in places if one is not None)]
+            constants = _constants(file.partition, schema, places)
             for batch in parquet.iter_batches(at_once(schema), columns=wanted, use_threads=False):
-                arrays = conform(wanted, batch.columns, schema, batch.num_rows)
+                arrays = conform(batch.schema, batch.columns, schema, batch.num_rows, by_id=True)
                 for place, value in constants.items():
                     arrays[place] = pa.repeat(pa.scalar(value).cast(schema.field(place).type), batch.num_rows)
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _constants(partition: Mapping[str, str | None], schema: pa.Schema, present: Sequence[str]) -> dict[int, str]:
+def _constants(partition: Mapping[str, str | None], schema: pa.Schema, inside: Sequence[int | None]) -> dict[int, str]:
     """Partition values that the schema wants inside of files and this file does not hold, by their place."""
-    inside = {name.casefold() for name in present}
     values = {name.casefold(): value for name, value in partition.items()}
     return {
         place: value
         for place, name in enumerate(schema.names)
-        if name.casefold() not in inside and (value := values.get(name.casefold())) is not None
+        if inside[place] is None and (value := values.get(name.casefold())) is not None
     }
 
 

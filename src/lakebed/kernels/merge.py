@@ -7,7 +7,7 @@ by the target.
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TypeAlias, TypeVar
 
@@ -16,18 +16,21 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from lakebed.kernels.conform import as_type, conform
+from lakebed.kernels.columns import find_columns
+from lakebed.kernels.conform import as_type, conform, with_kept_fields
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import KeyIndex, counting
 from lakebed.kernels.parquet import repeating_columns
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import DataFile, MergeCounts, WrittenFile
+from lakebed.model import DataFile, Lacking, MergeCounts, WrittenFile
 
 T = TypeVar("T")
 
 BATCH_ROWS = 131_072
 # And at most that many values, so that a batch of very many columns is no larger than one of few.
-BATCH_VALUES = 6_291_456
+BATCH_VALUES = 2_097_152
+# Batches of fewer rows are collected until they make a row group of that many bytes.
+ROW_GROUP_BYTES = 32 << 20
 # Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
 KEYS_AT_ONCE = 1_048_576
 
@@ -53,6 +56,7 @@ class Rules:
     schema: pa.Schema
     physical: pa.Schema
     emptied: frozenset[str] = frozenset()  # columns that the source lacks and an update sets to NULL
+    kept_fields: Mapping[str, Lacking] = field(default_factory=dict)  # inside structs, and an update keeps them
     update_matched: bool = False
     delete_matched: bool = False
     delete_unmatched: bool = False
@@ -114,29 +118,36 @@ def read_keys(
     """The key columns of a file in the given types; those of its path are repeated, those it lacks are NULL."""
     with _open(file.uri, storage) as reader:
         total = reader.metadata.num_rows
-        present = {name.casefold(): name for name in reader.schema_arrow.names}
         paths = _path_values(file, in_path)
-        wanted = [
-            present[key.casefold()] for key in keys.names if key.casefold() in present and key.casefold() not in paths
+        present = reader.schema_arrow.names
+        places = find_columns(keys, reader.schema_arrow)
+        names = [
+            None if place is None or key.casefold() in paths else present[place]
+            for key, place in zip(keys.names, places, strict=True)
         ]
-        table = reader.read(columns=wanted) if wanted else None
+        table = reader.read(columns=[name for name in names if name is not None])
         columns = []
-        for key in keys:
-            folded = key.name.casefold()
-            if folded in paths:
-                columns.append(pa.chunked_array([_repeated(paths[folded], key.type, total)]))
-            elif table is not None and folded in present:
-                columns.append(as_type(table[present[folded]], key.type))
+        for key, name in zip(keys, names, strict=True):
+            if name is not None:
+                columns.append(as_type(table[name], key.type))
             else:
-                columns.append(pa.chunked_array([pa.nulls(total, key.type)]))
+                columns.append(pa.chunked_array([_repeated(paths.get(key.name.casefold()), key.type, total)]))
         return columns
 
 
 def read_rows(
-    files: Sequence[DataFile], schema: pa.Schema, storage: StorageSettings, *, in_path: Sequence[str] = ()
+    files: Sequence[DataFile],
+    schema: pa.Schema,
+    storage: StorageSettings,
+    *,
+    physical: pa.Schema | None = None,
+    in_path: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of files in the table's schema, batch by batch; values of paths are columns like others."""
-    rules = Rules(schema, schema, in_path=tuple(in_path))
+    """The rows of files in the table's schema, batch by batch; values of paths are columns like others.
+
+    `physical` has the ids by which the columns of files are found, where there are any.
+    """
+    rules = Rules(schema, schema if physical is None else physical, in_path=tuple(in_path))
     for batch, _, _ in _together(_batches([(file, None) for file in files], rules, storage), at_once(schema)):
         yield batch
 
@@ -159,7 +170,7 @@ def rewrite(
         for batch, rows, positions in _ahead(_together(_batches(files, rules, storage), at_once(rules.schema))):
             before = batch.num_rows
             if len(rows) and rules.update_matched:
-                batch = _updated(batch, rows, source, positions, rules.emptied)
+                batch = _updated(batch, rows, source, positions, rules)
                 updated += len(rows)
             batch, removed, leaving = _remaining(batch, rows, partition, rules)
             deleted += removed
@@ -213,7 +224,7 @@ def write_rows(
             for begin in range(start, min(start + rows_per_file, len(mine)), step):
                 taken = rows.take(mine.slice(begin, min(step, start + rows_per_file - begin))).combine_chunks()
                 columns = [_one_chunk(column) for column in taken.columns]
-                arrays = conform(taken.column_names, columns, rules.schema, taken.num_rows)
+                arrays = conform(taken.schema, columns, rules.schema, taken.num_rows, by_id=False)
                 sink.write(pa.RecordBatch.from_arrays(arrays, schema=rules.schema))
             if (done := sink.close(partition)) is not None:
                 written.append(done)
@@ -232,15 +243,28 @@ class Sink:
         self._files, inner = filesystem(folder, storage)
         self._path = f"{inner.rstrip('/')}/{name}"
         self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = self._waiting_bytes = 0
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows:
             rows = pa.RecordBatch.from_arrays([batch.column(field.name) for field in self._schema], schema=self._schema)
-            self._open(rows).write_batch(rows)
+            self._waiting.append(rows)
+            self._waiting_rows += batch.num_rows
+            self._waiting_bytes += batch.nbytes
             self.rows += batch.num_rows
+            if self._waiting_rows >= BATCH_ROWS or self._waiting_bytes >= ROW_GROUP_BYTES:
+                self._write_row_group()
+
+    def _write_row_group(self) -> None:
+        if self._waiting:
+            rows = pa.Table.from_batches(self._waiting)
+            self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
+            self._open(rows).write_table(rows, row_group_size=rows.num_rows)
 
     def close(self, partition: Mapping[str, str | None]) -> WrittenFile | None:
+        self._write_row_group()
         if self._writer is None:
             return None
         self._writer.close()
@@ -248,6 +272,7 @@ class Sink:
         return WrittenFile(self.name, self.rows, size, partition)
 
     def discard(self) -> None:
+        self._waiting.clear()
         if self._writer is not None:
             self._writer.close()
             self._files.delete_file(self._path)
@@ -270,7 +295,7 @@ class Sink:
 def _open(uri: str, storage: StorageSettings) -> pq.ParquetFile:
     files, path = filesystem(uri, storage)
     local = isinstance(files, pafs.LocalFileSystem)
-    return pq.ParquetFile(path, filesystem=files, memory_map=local, pre_buffer=not local)
+    return pq.ParquetFile(path, filesystem=files, memory_map=False, pre_buffer=not local)
 
 
 def at_once(schema: pa.Schema) -> int:
@@ -321,14 +346,21 @@ def _joined(parts: Sequence[_Part]) -> _Part:
 
 def _batches_of(reader: pq.ParquetFile, file: DataFile, matched: Matched | None, rules: Rules) -> Iterator[_Part]:
     schema, paths = rules.schema, _path_values(file, rules.in_path)
-    known = {field.casefold() for field in schema.names}
-    wanted = [name for name in reader.schema_arrow.names if name.casefold() in known and name.casefold() not in paths]
+    # The physical fields have the ids by which the file's columns are found.
+    inside = set(rules.physical.names)
+    fields = [rules.physical.field(field.name) if field.name in inside else field for field in schema]
+    present = reader.schema_arrow
+    places = [
+        None if field.name.casefold() in paths else place
+        for field, place in zip(fields, find_columns(fields, present), strict=True)
+    ]
+    wanted = [present.names[place] for place in sorted(place for place in places if place is not None)]
     rows_of = _Places(matched.rows if matched else pa.array([], pa.int64()))
     positions_of = matched.positions if matched else pa.array([], pa.int32())
     start = 0
     for batch in reader.iter_batches(batch_size=at_once(schema), columns=wanted):
         rows = batch.num_rows
-        arrays = conform(wanted, batch.columns, schema, rows)
+        arrays = conform(batch.schema, batch.columns, fields, rows, by_id=True)
         for place, name in enumerate(schema.names):
             if name.casefold() in paths:
                 arrays[place] = _repeated(paths[name.casefold()], schema.field(place).type, rows)
@@ -368,7 +400,7 @@ class _Places:
 
 
 def _updated(
-    batch: pa.RecordBatch, rows: pa.Array, source: pa.Table, positions: pa.Array, emptied: frozenset[str]
+    batch: pa.RecordBatch, rows: pa.Array, source: pa.Table, positions: pa.Array, rules: Rules
 ) -> pa.RecordBatch:
     mask = _mask(batch.num_rows, rows)
     arrays = []
@@ -376,9 +408,11 @@ def _updated(
     for field_ in batch.schema:
         old = batch.column(field_.name)
         if field_.name in delivered:
-            new = source.column(field_.name).take(positions)
-            arrays.append(_replace(old, mask, _one_chunk(new)))
-        elif field_.name in emptied:
+            new = _one_chunk(source.column(field_.name).take(positions))
+            if (lacking := rules.kept_fields.get(field_.name)) is not None:
+                new = with_kept_fields(new, old.take(rows), lacking)
+            arrays.append(_replace(old, mask, new))
+        elif field_.name in rules.emptied:
             arrays.append(pc.if_else(mask, pa.scalar(None, old.type), old))
         else:
             arrays.append(old)

@@ -44,21 +44,36 @@ def read_parquet(
         raise SourceError(
             f"{source.key}: not readable as Parquet: {error}", remedy="Copy the file again: it is damaged or cut short."
         ) from error
-    names, missing = _match_columns(file.schema_arrow, source.key, columns, types, required)
-    return ParquetRead(_batches(file, source, names, types), missing)
+    places = _places(file.schema_arrow, columns)
+    names, missing = _match_columns(file.schema_arrow, places, source.key, columns, types, required)
+    return ParquetRead(_batches(file, source, places, names, types), missing)
+
+
+def _places(schema: pa.Schema, columns: Sequence[tuple[str, str]]) -> list[int]:
+    """The columns to read. One that holds nothing waits for its type, and the plan leaves it out."""
+    planned = {original for original, _ in columns}
+    return [
+        place
+        for place, name in enumerate(distinct_originals(schema.names))
+        if name in planned or not pa.types.is_null(schema.field(place).type)
+    ]
 
 
 def _match_columns(
     schema: pa.Schema,
+    places: Sequence[int],
     key: str,
     columns: Sequence[tuple[str, str]],
     types: Mapping[str, pa.DataType],
     required: Collection[str],
 ) -> tuple[list[str], tuple[str, ...]]:
     """As `match_header`; what the plan does not know is raised with its types, fields inside known columns too."""
-    given = dict(zip(distinct_originals(schema.names), schema.types, strict=True))
+    originals = distinct_originals(schema.names)
+    given = {originals[place]: schema.field(place).type for place in places}
+    waiting = set(originals).difference(given)
+    needed = [original for original in required if original not in waiting]
     try:
-        names, missing = match_header(schema.names, columns, file=key, required=required)
+        names, missing = match_header(list(given), columns, file=key, required=needed)
     except UnplannedColumns as error:
         raise UnplannedColumns(
             file=key, names=error.names, types={name: (given[name],) for name in error.names}
@@ -71,10 +86,14 @@ def _match_columns(
 
 
 def _batches(
-    file: pq.ParquetFile, source: SourceFile, names: Sequence[str], types: Mapping[str, pa.DataType]
+    file: pq.ParquetFile,
+    source: SourceFile,
+    places: Sequence[int],
+    names: Sequence[str],
+    types: Mapping[str, pa.DataType],
 ) -> Iterator[Batch]:
     first = 0
-    originals = file.schema_arrow.names
+    originals = [file.schema_arrow.names[place] for place in places]
     batches = file.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
     while True:
         try:
@@ -85,7 +104,8 @@ def _batches(
             ) from error
         if batch is None:
             return
-        yield _typed(pa.Table.from_batches([batch]), source.key, first, originals, names, types)
+        read = pa.Table.from_batches([batch]).select(list(places))
+        yield _typed(read, source.key, first, originals, names, types)
         first += batch.num_rows
 
 

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.errors import SchemaIncompatible
+from lakebed.kernels.columns import find_columns
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.parquet import ParquetOutput
@@ -27,7 +28,7 @@ def rewrite(
     try:
         with opened.open_input_file(path) as raw:
             for batch in pq.ParquetFile(raw).iter_batches(batch_size=_BATCH_ROWS, use_threads=False):
-                rows = pa.Table.from_batches([batch])
+                rows = _named(pa.Table.from_batches([batch]), staging.schema)
                 output.write(_shaped(_kept(rows, file.partition, without), file.partition, staging.schema))
         return output.close()
     except BaseException:
@@ -35,17 +36,25 @@ def rewrite(
         raise
 
 
+def _named(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The file's columns under the table's names; what the table does not have keeps its own, unless that is taken."""
+    found = {place: name for name, place in zip(schema.names, find_columns(schema, rows.schema), strict=True)}
+    taken = {name.casefold() for name in schema.names}
+    kept = [place for place, name in enumerate(rows.column_names) if place in found or name.casefold() not in taken]
+    return rows.select(kept).rename_columns([found.get(place, rows.column_names[place]) for place in kept])
+
+
 def _kept(rows: pa.Table, partition: Mapping[str, str | None], without: Mapping[str, object] | None) -> pa.Table:
     return rows if without is None else rows.filter(pc.invert(in_slice(rows, without, partition)))
 
 
 def _widened(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    decimal = pa.types.is_decimal(column.type) and pa.types.is_decimal(field.type)
+    decimal = column.type != field.type and pa.types.is_decimal(column.type) and pa.types.is_decimal(field.type)
     if decimal and not holds(column, field.type.precision - field.type.scale):
         raise SchemaIncompatible(
             column=field.name, current=str(column.type), incoming=str(field.type), reason="it holds larger numbers"
         )
-    return as_type(column, field.type)
+    return as_type(column, field.type, by_id=True)
 
 
 def _shaped(rows: pa.Table, partition: Mapping[str, str | None], schema: pa.Schema) -> pa.Table:
@@ -54,7 +63,7 @@ def _shaped(rows: pa.Table, partition: Mapping[str, str | None], schema: pa.Sche
     for field in schema:
         if field.name in present:
             column = rows.column(field.name)
-            columns.append(column if column.type == field.type else _widened(column, field))
+            columns.append(_widened(column, field))
         elif partition.get(field.name) is not None:
             columns.append(pa.repeat(partition[field.name], rows.num_rows).cast(field.type))
         else:

@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from sqlglot import exp
 
 from lakebed.errors import LineageError
+from lakebed.lineage.budget import TooManySteps
 from lakebed.lineage.catalog import Catalog
-from lakebed.lineage.context import Context, TooManySteps
+from lakebed.lineage.context import Context
 from lakebed.lineage.contract import AnalyzeResult, Issue, Reference, StatementLineage
+from lakebed.lineage.deep_stack import on_deep_stack
 from lakebed.lineage.dialects import DIALECTS, find_dialect
 from lakebed.lineage.gc_pause import defer_full_collections
-from lakebed.lineage.parse import ParsedStatement, ScriptParser
+from lakebed.lineage.parse import ParsedStatement, ScriptParser, without_warnings
+from lakebed.lineage.pieces import Piece
 from lakebed.lineage.query import resolve_query
 from lakebed.lineage.statements import analyze_statement
 from lakebed.lineage.statements.select import query_target
+from lakebed.lineage.statements.session import report_unsupported
+from lakebed.lineage.statements.unparsed import named_lineage
 from lakebed.lineage.tables import NamePart
 from lakebed.lineage.transformations import ExplainedParts, explain
 from lakebed.lineage.type_checks import TypedParts, report_type_conflicts
@@ -32,6 +37,18 @@ LineageSchema: TypeAlias = (
 """Where tables are known from: a mapping, JSON text, one or several addresses, or what has a catalog to read."""
 
 HINT_SYNTAX = "Check the text around this place, and that the dialect is the right one."
+
+
+# What Oracle's own packages are called that print, raise or wait.
+_WITHOUT_LINEAGE = (
+    "put_line",
+    "raise_application_error",
+    "sleep",
+    "put",
+    "new_line",
+    "set_module",
+    "gather_table_stats",
+)
 
 
 class ScriptTarget(NamedTuple):
@@ -106,7 +123,15 @@ class Analyzer:
             self._add(parsed, file)
 
     def _add(self, parsed: ParsedStatement, file: str | None) -> None:
-        ctx = Context(self.catalog, self._index, parsed.span, parsed.offset, resolve_query, analyze_statement)
+        ctx = Context(
+            self.catalog,
+            self._index,
+            parsed.span,
+            parsed.offset,
+            resolve_query,
+            analyze_statement,
+            piece=parsed.piece,
+        )
         self._index += 1
         if self._references:
             ctx.references = {}
@@ -114,10 +139,12 @@ class Analyzer:
             ctx.typed = TypedParts()
         if self._transformations:
             ctx.explained = ExplainedParts()
-        if parsed.problem is not None or parsed.tree is None:
+        if parsed.piece is not None and parsed.piece.routine is not None:
+            self._head(parsed.piece, parsed.piece.routine, ctx)
+        elif parsed.problem is not None or parsed.tree is None:
             self._unparsed(parsed, ctx)
         else:
-            self._resolve(parsed.tree, ctx)
+            self._resolve(parsed.tree, parsed.is_deep, ctx)
         self._issues += ctx.issues if file is None else [replace(issue, file=file) for issue in ctx.issues]
         if file is None and not ctx.references:
             return
@@ -128,9 +155,10 @@ class Analyzer:
                 break
             self._statements[place] = replace(statement, file=file, references=references)
 
-    def _resolve(self, tree: exp.Expr, ctx: Context) -> None:
+    def _resolve(self, tree: exp.Expr, is_deep: bool, ctx: Context) -> None:
         try:
-            found = analyze_statement(tree, ctx)
+            with without_warnings():
+                found = on_deep_stack(lambda: analyze_statement(tree, ctx)) if is_deep else analyze_statement(tree, ctx)
             if ctx.explained is not None and len(found) == 1:
                 found = [replace(found[0], transformations=explain(ctx.explained, ctx))]
             self._statements += [*ctx.nested, *found]
@@ -149,7 +177,10 @@ class Analyzer:
                 )
             )
             self._statements.append(_without_lineage("UNKNOWN", ctx))
-        except (AttributeError, IndexError, KeyError, TypeError) as error:
+        except LineageError:
+            # a mistake in the imported schema, found when its table is read
+            raise
+        except Exception as error:  # noqa: BLE001
             # sqlglot's trees carry no types, and what it accepts of broken SQL can have any shape: this statement is an
             # issue, and the others keep their lineage.
             ctx.issues.append(
@@ -164,7 +195,24 @@ class Analyzer:
             )
             self._statements.append(_without_lineage("UNKNOWN", ctx))
 
+    def _head(self, piece: Piece, kind: str, ctx: Context) -> None:
+        """The head of a procedure, whose statements follow; or a statement that moves no data."""
+        if kind == "CALL":
+            if piece.name not in self.catalog.routines and not piece.name.startswith(_WITHOUT_LINEAGE):
+                report_unsupported(ctx, "CALL")
+        elif piece.name:
+            self.catalog.routines.add(piece.name)
+        if piece.problem is not None:
+            ctx.issue(
+                "UNSUPPORTED_SYNTAX",
+                "warning",
+                piece.problem,
+                "Its lineage is missing; if it defines a table, add that to the imported schema.",
+            )
+        self._statements.append(_without_lineage(kind, ctx))
+
     def _unparsed(self, parsed: ParsedStatement, ctx: Context) -> None:
+        """What cannot be parsed is an issue; the tables that it names are kept, marked approximate."""
         problem = parsed.problem
         ctx.issues.append(
             Issue(
@@ -176,7 +224,7 @@ class Analyzer:
                 problem.span if problem is not None else parsed.span,
             )
         )
-        self._statements.append(_without_lineage("UNKNOWN", ctx))
+        self._statements.append(named_lineage(parsed.named, ctx) if parsed.named else _without_lineage("UNKNOWN", ctx))
 
     def result(self) -> AnalyzeResult:
         """The lineage and issues of all scripts so far."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lakebed.errors import LineageError
 from lakebed.lineage.dialects import Case, Dialect
 
 # A name's text and whether it was quoted -> its key, or the spelling that is shown.
@@ -42,9 +43,17 @@ class NameRules:
     folds: bool
 
 
+# What the request's `caseSensitivity` may be.
+CASE_SENSITIVITIES = ("dialect", "exact", "lower", "upper", "insensitive")
+
+
 def name_rules(dialect: Dialect, case_sensitivity: str | None = None) -> NameRules:
-    """The rules of a dialect, unless the request's `caseSensitivity` is `exact`, `lower`, `upper` or `insensitive`."""
+    """The rules of a dialect, unless the request's `caseSensitivity` says otherwise."""
     tables, columns = dialect.tables, dialect.columns
+    if case_sensitivity is not None and case_sensitivity not in CASE_SENSITIVITIES:
+        raise LineageError(
+            f"schema: caseSensitivity is {case_sensitivity!r}", remedy=f"Choose one of {', '.join(CASE_SENSITIVITIES)}."
+        )
     if case_sensitivity == "exact":
         tables = columns = "exact"
     elif case_sensitivity in ("lower", "upper", "insensitive"):

@@ -4,6 +4,7 @@ Imported wins at table level: where it defines a table, what the script declares
 contradictions are reported, but not used. With `merge_columns` the columns that only the script declares are added.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from lakebed.errors import LineageError
 from lakebed.lineage.case_rules import name_rules
+from lakebed.lineage.contract import ResolutionSource
 from lakebed.lineage.data_types import same_type
 from lakebed.lineage.dialects import Dialect
 from lakebed.lineage.schema_json import ImportedTable, imported_tables, text
@@ -57,10 +59,14 @@ class Catalog:
         # first spelling of each table that is not declared, so that one table has one name in a result
         self._spelled: dict[TableKey, str] = {}
         # last part of a name -> a table that has it, for hints
-        self._by_last: dict[str, str] = {}
+        self._by_last: dict[str, CatalogTable] = {}
         for table in imported_tables(request):
             self._import(table)
         self.has_imported = bool(self._imported)
+        # the tables that statements named so far
+        self._used: set[tuple[str, ...]] = set()
+        # names of procedures and functions that the script defines
+        self.routines: set[str] = set()
 
     def key(self, parts: Sequence[NamePart]) -> TableKey:
         table_key = self.rules.table_key
@@ -138,18 +144,28 @@ class Catalog:
             name = self._spelled[key] = ".".join(self.spelled(parts))
         return name
 
+    def origin_of(self, name: str) -> ResolutionSource:
+        """Where a table of this dotted name is known from."""
+        return next((table.origin for table in self.tables() if table.name == name), "unknown")
+
     def similar(self, parts: Sequence[NamePart]) -> str | None:
         """A table of the catalog with the same last part, for the hint of an unknown table."""
-        return self._by_last.get(self.key(parts)[-1]) if parts else None
+        table = self._by_last.get(self.key(parts)[-1]) if parts else None
+        return table.name if table is not None else None
 
     def find(self, parts: Sequence[NamePart]) -> CatalogTable | None:
         """The table of this name, imported before implied."""
         key = self.key(parts)
         if not key:
             return None
+        if key[-1].endswith("*") and self.dialect.name == "bigquery":
+            return self._find_wildcard(key)
         imported, implied = self._imported, self._implied
         if len(key) == 1 and not self.search_path and not self.default_schema:
-            return imported.get(key) or implied.get(key)
+            table = imported.get(key) or implied.get(key)
+            if table is not None:
+                self._used.add(table.parts)
+            return table
         temporary = implied.get(key)
         if temporary is not None and temporary.temporary and key not in imported:
             # a temporary table hides tables of the same name in every schema
@@ -157,26 +173,51 @@ class Catalog:
         for candidate in self._candidates(key):
             table = imported.get(candidate) or implied.get(candidate)
             if table is not None:
+                self._used.add(table.parts)
                 return table
+        return None
+
+    def _find_wildcard(self, key: TableKey) -> CatalogTable | None:
+        """BigQuery's `events_*`: one table with the columns of the newest that it stands for."""
+        for candidate in self._candidates(key):
+            *namespace, prefix = candidate
+            last = len(candidate) - 1
+            matching = [
+                name
+                for name in (*self._imported, *self._implied)
+                if len(name) == len(candidate) and list(name[:last]) == namespace and name[last].startswith(prefix[:-1])
+            ]
+            if matching:
+                newest = max(matching)
+                table = self._imported.get(newest) or self._implied[newest]
+                self._used.add(table.parts)
+                return table.renamed((*table.parts[:-1], prefix))
         return None
 
     def _import(self, table: ImportedTable) -> None:
         entry = CatalogTable(table.parts, partial(self._read_columns, table), "imported", complete=table.complete)
         fold = self.rules.table_key
         folded = tuple([fold(part, False) for part in table.parts])
-        self._by_last.setdefault(folded[-1], entry.name)
-        self._imported[tuple([fold(part, True) for part in table.parts])] = entry
-        self._imported.setdefault(folded, entry)
+        self._by_last.setdefault(folded[-1], entry)
+        exact = tuple([fold(part, True) for part in table.parts])
+        self._imported[exact] = entry
+        if exact != folded:
+            self._imported.setdefault(folded, entry)
 
     def _read_columns(self, table: ImportedTable) -> tuple[CatalogColumn, ...]:
-        key = self.rules.column_key
+        fold = self.rules.column_key
         merged = self.merge_columns
-        return tuple(
-            [
-                CatalogColumn(name, key(name, True), kind, "implied" if implied and merged else "imported")
-                for name, kind, implied in table.read_columns()
-            ]
-        )
+        # a named tuple's own constructor costs as much as all the rest of this
+        make = partial(tuple.__new__, CatalogColumn)
+        columns: list[CatalogColumn] = [
+            make((name, fold(name, False), kind, "implied" if implied and merged else "imported", False))
+            for name, kind, implied in table.read_columns()
+        ]
+        if self.rules.folds:
+            # names are folded like those of a script; where that would make two columns one, each keeps its spelling
+            counts = Counter(column.key for column in columns)
+            columns = [c if counts[c.key] == 1 else c._replace(key=fold(c.name, True)) for c in columns]
+        return tuple(columns)
 
     def declare(
         self,
@@ -193,13 +234,13 @@ class Catalog:
             return None
         imported = self._find_imported(parts)
         if imported is not None:
+            self._used.add(imported.parts)
             return self._compare(imported, columns, complete)
         spelled = (
             self.spelled(parts) if not temporary else tuple(self.rules.table_spelling(p.text, p.quoted) for p in parts)
         )
         key = tuple(self.rules.table_key(part, True) for part in spelled)
-        self._by_last.setdefault(key[-1], ".".join(spelled))
-        self._implied[key] = CatalogTable(
+        table = CatalogTable(
             spelled,
             tuple(columns),
             "implied",
@@ -208,6 +249,8 @@ class Catalog:
             temporary=temporary,
             complete=complete,
         )
+        self._by_last.setdefault(key[-1], table)
+        self._implied[key] = table
         return None
 
     def _find_imported(self, parts: Sequence[NamePart]) -> CatalogTable | None:
@@ -282,17 +325,21 @@ class Catalog:
         for key in [key for key in self._implied if key[:-1][-len(prefix) :] == prefix]:
             del self._implied[key]
 
+    def renamed_parts(self, parts: Sequence[NamePart], new: Sequence[NamePart]) -> tuple[str, ...]:
+        """The name that a table has after it was renamed: a bare one stays in its schema."""
+        table = self.find(parts)
+        target = [*parts[:-1], *new] if len(new) == 1 and len(parts) > 1 else new
+        spelled = self.spelled(target)
+        if len(target) == 1 and table is not None and len(table.parts) > 1:
+            return (*table.parts[:-1], spelled[-1])
+        return spelled
+
     def rename(self, parts: Sequence[NamePart], new: Sequence[NamePart], statement_index: int) -> None:
         """Gives a table a new name; an imported table keeps its old name too."""
         table = self.find(parts)
         if table is None or not new or not self.allow_implied:
             return
-        target = new
-        if len(new) == 1 and len(parts) > 1:
-            target = [*parts[:-1], *new]
-        spelled = self.spelled(target)
-        if len(target) == 1 and len(table.parts) > 1:
-            spelled = (*table.parts[:-1], spelled[-1])
+        spelled = self.renamed_parts(parts, new)
         self.drop(parts)
         renamed = table.renamed(spelled)
         if table.origin == "imported":
@@ -308,6 +355,11 @@ class Catalog:
         self._implied[self._implied_key(one)] = two.renamed(one.parts)
         self._implied[self._implied_key(two)] = one.renamed(two.parts)
 
-    def tables(self) -> tuple[CatalogTable, ...]:
-        """Every table known now, imported ones first."""
+    def known_tables(self) -> tuple[CatalogTable, ...]:
+        """Every table known now, those that no statement used among them."""
         return tuple(dict.fromkeys([*self._imported.values(), *self._implied.values()]))
+
+    def tables(self) -> tuple[CatalogTable, ...]:
+        """The tables that the statements so far used, imported ones first; what a script declares, it uses."""
+        imported = [table for table in self._imported.values() if table.parts in self._used]
+        return tuple(dict.fromkeys([*imported, *self._implied.values()]))

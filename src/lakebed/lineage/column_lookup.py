@@ -54,6 +54,10 @@ def _found_refs(node: exp.Expr, scope: Scope, ctx: Context) -> Refs:
 def _literal_column(node: exp.Expr, scope: Scope, ctx: Context) -> Refs:
     """SQLite's `t.'c'` is the column c, ClickHouse's `c.1` the first element of the tuple c."""
     literal = node.args["this"]
+    if isinstance(literal, exp.Parameter):
+        table = node.args.get("table")
+        relation = scope.names.get(ctx.key_of(table)) if table is not None else None
+        return _at_position(literal, relation)
     qualifiers = [node.args[part].copy() for part in ("table", "db", "catalog") if node.args.get(part) is not None]
     if not isinstance(literal, exp.Literal) or not qualifiers:
         return NO_REFS
@@ -61,6 +65,22 @@ def _literal_column(node: exp.Expr, scope: Scope, ctx: Context) -> Refs:
     column = exp.Column(**dict(zip(("this", "table", "db", "catalog"), names, strict=False)))
     path = () if literal.is_string else tuple(literal.name.split("."))
     return at_field(column_refs(column, scope, ctx), path)
+
+
+def positional_refs(parameter: exp.Expr, scope: Scope) -> Refs:
+    """Snowflake's `$1`: the first column of what a query reads."""
+    return _at_position(parameter, scope.relations[0] if len(scope.relations) == 1 else None)
+
+
+def _at_position(parameter: exp.Expr, relation: Relation | None) -> Refs:
+    number = parameter.args.get("this")
+    if relation is None or not isinstance(number, exp.Literal) or number.is_string:
+        return NO_REFS
+    place = int(number.name) - 1
+    if relation.open is not None:
+        # a file in a stage has no other names
+        return relation.open.lookup(f"${number.name}", f"${number.name}")
+    return relation.refs[place] if 0 <= place < len(relation.refs) else NO_REFS
 
 
 def _unqualified(key: str, node: exp.Expr, identifier: exp.Expr, scope: Scope, ctx: Context) -> Refs:
@@ -95,6 +115,9 @@ def _refs_at_level(key: str, identifier: exp.Expr, level: Scope, ctx: Context) -
         return None
     if _is_pseudo(identifier, ctx):
         return NO_REFS
+    variable = _variable_refs(identifier, ctx)
+    if variable is not None:
+        return variable
     if key in level.names and level.names[key].unknown is None:
         return None
     name = ctx.spelling_of(identifier)
@@ -131,6 +154,9 @@ def _fallback_refs(key: str, node: exp.Expr, identifier: exp.Expr, scope: Scope,
         level = level.parent
     if _is_pseudo(identifier, ctx):
         return NO_REFS
+    variable = _variable_refs(identifier, ctx)
+    if variable is not None:
+        return variable
     for relation in scope.relations:
         if relation.unknown is not None and relation.unknown.fields:
             return relation.unknown.lookup(key, key)
@@ -144,10 +170,36 @@ def _fallback_refs(key: str, node: exp.Expr, identifier: exp.Expr, scope: Scope,
         f"there is no column {name}{where}",
         HINT_SPELLING,
         identifier,
+        resolution_source=ctx.resolution_of(tables),
     )
     if len(tables) == 1 and len(scope.relations) == 1:
         return ((tables[0], name, (), "value", True),)
     return NO_REFS
+
+
+def _variable_refs(identifier: exp.Expr, ctx: Context) -> Refs | None:
+    """The sources of a variable of the procedure around; None where there is none of that name."""
+    body = ctx.piece.body if ctx.piece is not None else None
+    if body is None:
+        return None
+    refs = body.variables.get(str(identifier.args["this"]).lower())
+    return ctx.note_sources(refs) if refs is not None else None
+
+
+def _record_refs(parts: list[exp.Expr], path: tuple[str, ...], ctx: Context) -> Refs | None:
+    """`r.a` of a loop over rows, `NEW.a` of a trigger, `p.v` where v is a variable of the procedure p."""
+    body = ctx.piece.body if ctx.piece is not None else None
+    if body is None:
+        return None
+    first = str(parts[0].args["this"]).lower()
+    if first in body.records:
+        return ctx.note_sources(_of_relation(body.records[first], parts[1], path[1:], ctx))
+    if first in ("new", "old") and body.trigger_table is not None:
+        return _of_relation(ctx.read_table(list(body.trigger_table), None), parts[1], path[1:], ctx)
+    if first in ctx.catalog.routines:
+        return _variable_refs(parts[1], ctx)
+    refs = body.variables.get(first)
+    return ctx.note_sources(refs) if refs is not None else None
 
 
 def whole_row(relation: Relation) -> Refs:
@@ -245,6 +297,7 @@ def _of_relation(relation: Relation, identifier: exp.Expr, path: tuple[str, ...]
         f"there is no column {name} in {where}",
         HINT_SPELLING,
         identifier,
+        resolution_source=ctx.resolution_of([relation.table] if relation.table is not None else []),
     )
     return ((relation.table, name, path, "value", True),) if relation.table is not None else NO_REFS
 
@@ -253,6 +306,9 @@ def _unresolved(node: exp.Expr, parts: list[exp.Expr], path: tuple[str, ...], sc
     written = ".".join(ctx.spelling_of(part) for part in parts)
     if _is_pseudo(parts[-1], ctx):
         return NO_REFS
+    record = _record_refs(parts, path, ctx)
+    if record is not None:
+        return record
     candidates = [relation for relation in scope.relations if relation.unknown is not None]
     if ctx.dialect.structs and len(candidates) == 1:
         relation = candidates[0]

@@ -1,14 +1,16 @@
 """What the rules share while they resolve one statement: the catalog, the issues, and what was read so far."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import exp
 
+from lakebed.lineage.budget import Budget
 from lakebed.lineage.catalog import Catalog
 from lakebed.lineage.contract import Issue, ResolutionSource, Severity, Span, StarExpansion, StatementLineage, TableUse
 from lakebed.lineage.dialects import Dialect
+from lakebed.lineage.pieces import Piece
 from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
 from lakebed.lineage.tables import CatalogTable, NamePart
 
@@ -29,15 +31,6 @@ HINT_ALIAS = "Check the alias before the dot against the FROM clause."
 HINT_STRUCT = "Give the column's type in the imported schema, with its fields."
 
 
-# The steps that a statement may take grow with its length; real ones take a few hundred.
-STEPS = 200_000
-STEPS_PER_CHARACTER = 100
-
-
-class TooManySteps(Exception):
-    """A statement takes more steps than any statement of its length should."""
-
-
 class Reads(NamedTuple):
     """What a part of a statement reads besides the sources of its columns: tables, predicates, stars."""
 
@@ -53,6 +46,7 @@ class Context:
     __slots__ = (
         "_reported",
         "analyze_statement",
+        "budget",
         "catalog",
         "column_key",
         "column_spelling",
@@ -61,15 +55,17 @@ class Context:
         "explained",
         "index",
         "issues",
+        "meets_columns",
         "nested",
         "offset",
+        "piece",
         "predicates",
         "references",
         "resolve_query",
         "span",
+        "spend",
         "stars",
         "stars_matter",
-        "steps_left",
         "typed",
         "unexpanded",
         "used",
@@ -84,6 +80,9 @@ class Context:
         resolve_query: QueryRule,
         analyze_statement: StatementRule,
         env: Env | None = None,
+        *,
+        piece: Piece | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.catalog = catalog
         self.dialect: Dialect = catalog.dialect
@@ -112,25 +111,33 @@ class Context:
         self.typed: TypedParts | None = None
         # what the statement writes and what it is made of; None where nobody asks
         self.explained: ExplainedParts | None = None
+        # whether an expression has COLUMNS(...) in it and stands for several
+        self.meets_columns = False
         # false inside of EXISTS, where `*` stands for no columns at all
         self.stars_matter = True
-        self.steps_left = STEPS + STEPS_PER_CHARACTER * (span.end - span.start)
+        # the procedure or block around, where there is one
+        self.piece = piece
+        self.budget = budget if budget is not None else Budget(span.end - span.start)
+        # counts steps, so that no statement can hang an analysis
+        self.spend = self.budget.spend
         self._reported: set[tuple[str, str]] = set()
 
     def nested_context(self, env: Env) -> "Context":
         """A context of the same statement for a part that writes a table of its own."""
         inner = Context(
-            self.catalog, self.index, self.span, self.offset, self.resolve_query, self.analyze_statement, env
+            self.catalog,
+            self.index,
+            self.span,
+            self.offset,
+            self.resolve_query,
+            self.analyze_statement,
+            env,
+            piece=self.piece,
+            budget=self.budget,
         )
         inner.references = self.references
         inner.typed = self.typed
         return inner
-
-    def spend(self, steps: int) -> None:
-        """Counts steps, so that no statement can hang an analysis."""
-        self.steps_left -= steps
-        if self.steps_left < 0:
-            raise TooManySteps
 
     # -- names
 
@@ -163,7 +170,7 @@ class Context:
         name = table.name
         if name not in self.used:
             self.used[name] = TableUse(name, table.kind, table.origin)
-        return table.relation(self.catalog.rules)
+        return table.relation()
 
     def refer(self, refs: Refs, node: exp.Expr | None) -> None:
         """Remembers that the statement names these columns, where an analysis asks for it."""
@@ -203,6 +210,13 @@ class Context:
         finally:
             self.used, self.predicates, self.unexpanded, self.stars = around
 
+    def note_sources(self, refs: Refs) -> Refs:
+        """Counts the tables behind a variable or a record as read by this statement."""
+        for ref in refs:
+            if ref[0] not in self.used:
+                self.used[ref[0]] = TableUse(ref[0], "table", self.catalog.origin_of(ref[0]))
+        return refs
+
     def add_reads(self, reads: Reads) -> None:
         """Counts what a part reads as read by the statement."""
         for name, use in reads.used.items():
@@ -230,12 +244,27 @@ class Context:
         self.issues.append(Issue(code, severity, message, hint, self.index, span, None, resolution_source))
 
     def issue_once(
-        self, code: str, severity: Severity, about: str, message: str, hint: str, node: exp.Expr | None = None
+        self,
+        code: str,
+        severity: Severity,
+        about: str,
+        message: str,
+        hint: str,
+        node: exp.Expr | None = None,
+        *,
+        resolution_source: ResolutionSource | None = None,
     ) -> None:
         """Reports an issue only once per statement and subject."""
         if (code, about) not in self._reported:
             self._reported.add((code, about))
-            self.issue(code, severity, message, hint, node)
+            self.issue(code, severity, message, hint, node, resolution_source=resolution_source)
+
+    def resolution_of(self, tables: Iterable[str]) -> ResolutionSource:
+        """Where the columns of the first of these tables are known from; a query's own columns are implied."""
+        for name in tables:
+            use = self.used.get(name)
+            return use.resolution_source if use is not None else self.catalog.origin_of(name)
+        return "implied"
 
     def span_of(self, node: exp.Expr | None) -> Span:
         """Characters of a node, from the tokens that it was made of; the statement's where it has none."""
@@ -263,7 +292,7 @@ def _position(node: exp.Expr) -> tuple[int, int] | None:
     last = -1
     for part in node.walk():
         meta = part._meta
-        if meta and "start" in meta:
+        if meta and meta.get("start") is not None and meta.get("end") is not None:
             start, end = meta["start"], meta["end"]
             first = start if first is None or start < first else first
             last = max(last, end)

@@ -158,7 +158,28 @@ class NodesAndEdges(NamedTuple):
     edges: tuple[Edge, ...]
 
     def to_dict(self) -> dict[str, object]:
-        return {"nodes": [node.to_dict() for node in self.nodes], "edges": [edge.to_dict() for edge in self.edges]}
+        # the forms of Node.to_dict and Edge.to_dict, written out: most of a large answer is made here
+        return {
+            "nodes": [
+                {"id": key, "nodeType": kind, "label": label}
+                if source is None
+                else {"id": key, "nodeType": kind, "label": label, "resolutionSource": source}
+                for key, kind, label, source in self.nodes
+            ],
+            "edges": [
+                {"id": key, "source": source, "target": target, "edgeType": kind, "approximate": approximate}
+                if role is None
+                else {
+                    "id": key,
+                    "source": source,
+                    "target": target,
+                    "edgeType": kind,
+                    "approximate": approximate,
+                    "role": role,
+                }
+                for key, source, target, kind, role, approximate in self.edges
+            ],
+        }
 
 
 @dataclass(frozen=True)
@@ -195,7 +216,16 @@ class StatementLineage:
             "target": self.target,
             "outputs": list(self.outputs),
             "starExpansion": self.star_expansion,
-            "columnLineage": [edge.to_dict() for edge in self.column_lineage],
+            "columnLineage": [
+                {
+                    "source": {"table": source, "column": column, "path": list(path)},
+                    "target": {"table": target, "column": target_column},
+                    "position": position,
+                    "role": role,
+                    "approximate": approximate,
+                }
+                for source, column, path, target, target_column, position, role, approximate in self.column_lineage
+            ],
             "tableLineage": [edge.to_dict() for edge in self.table_lineage],
             **self.graph.to_dict(),
         }
@@ -246,7 +276,12 @@ class ResolvedTable:
             table["schema"] = self.schema
         table |= {
             "name": self.name,
-            "columns": [column.to_dict() for column in self.columns],
+            "columns": [
+                {"name": name, "dataType": kind, "origin": origin}
+                if kind is not None and origin is not None and not inferred
+                else ResolvedColumn(name, kind, origin, inferred).to_dict()
+                for name, kind, origin, inferred in self.columns
+            ],
             "origin": self.origin,
             "updatedAt": self.updated_at,
             "temporary": self.temporary,

@@ -9,13 +9,13 @@ from lakebed.lineage.scope import Cte
 from lakebed.lineage.set_operations import branches, combine
 
 
-def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> tuple[Env, list[Cte]]:
+def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> Env:
     """The CTEs that a query sees: those around it, and those of its WITH, each of which sees the ones before it."""
     clause = node.args.get("with_")
     if clause is None:
-        return env, []
+        return env
     current: dict[str, Cte] = dict(env)
-    defined: list[Cte] = []
+    # each is resolved where it is written, with what stands before it: a chain of a thousand is no deeper than one
     recursive = bool(clause.args.get("recursive"))
     for cte in clause.args.get("expressions") or []:
         alias = cte.args.get("alias")
@@ -23,21 +23,15 @@ def with_ctes(node: exp.Expr, env: Env, ctx: Context) -> tuple[Env, list[Cte]]:
         if identifier is None:
             continue
         key = ctx.key_of(identifier)
-        entry = Cte(cte, dict(current))
+        entry = Cte(cte, current)
         if _is_recursive(cte, key, recursive, ctx):
             with ctx.collect_reads() as reads:
                 entry.relation = _resolve_recursive(cte, key, current, ctx)
             entry.reads = reads
+        else:
+            read_cte(entry, ctx, count=False)
         current[key] = entry
-        defined.append(entry)
-    return current, defined
-
-
-def check_unread(defined: list[Cte], ctx: Context) -> None:
-    """Reports mistakes in CTEs that no query reads; what they read does not count."""
-    for cte in defined:
-        if cte.relation is None and not cte.resolving:
-            read_cte(cte, ctx, count=False)
+    return current
 
 
 def _is_recursive(cte: exp.Expr, key: str, keyword: bool, ctx: Context) -> bool:
@@ -70,7 +64,7 @@ def _resolve_recursive(cte: exp.Expr, key: str, env: Env, ctx: Context) -> Relat
     of the column that it stands for, until nothing new is found.
     """
     body = _unwrap(cte.args["this"])
-    env, _ = with_ctes(body, env, ctx)
+    env = with_ctes(body, env, ctx)
     parts = branches(body)
     anchors = [part for part in parts if not _reads(part, key, ctx)]
     steps = [part for part in parts if _reads(part, key, ctx)]

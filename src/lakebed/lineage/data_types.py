@@ -90,14 +90,26 @@ def same_name(one: str, other: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def struct_fields(text: str, parser: str) -> tuple[str, ...]:
-    """The names of a struct type's fields, also of an array of structs; empty where the type is not one."""
+def struct_fields(text: str, parser: str, path: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The names of a struct type's fields, also of an array of structs; empty where the type is not one.
+
+    With a path, those of the struct that is found there: field names compare without regard to case.
+    """
     try:
-        kind = exp.DataType.build(text, dialect=parser or None, udt=True)
+        kind: object = exp.DataType.build(text, dialect=parser or None, udt=True)
     except SqlglotError:
         return ()
-    while kind.this == exp.DataType.Type.ARRAY and kind.expressions:
+    fields = _fields(kind)
+    for name in path:
+        fields = _fields(fields.get(name.lower()))
+    return tuple(field.name for field in fields.values())
+
+
+def _fields(kind: object) -> dict[str, exp.ColumnDef]:
+    if isinstance(kind, exp.ColumnDef):
+        kind = kind.args.get("kind")
+    while isinstance(kind, exp.DataType) and kind.this == exp.DataType.Type.ARRAY and kind.expressions:
         kind = kind.expressions[0]
-    if kind.this != exp.DataType.Type.STRUCT:
-        return ()
-    return tuple(field.name for field in kind.expressions if isinstance(field, exp.ColumnDef))
+    if not isinstance(kind, exp.DataType) or kind.this != exp.DataType.Type.STRUCT:
+        return {}
+    return {field.name.lower(): field for field in kind.expressions if isinstance(field, exp.ColumnDef)}

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import jinja2
-from jinja2.sandbox import SandboxedEnvironment
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -23,6 +22,7 @@ from lakebed.lineage.dialects import find_dialect
 from lakebed.lineage.identifiers import table_parts
 from lakebed.lineage.project_files import Project, template_issue
 from lakebed.lineage.tables import NamePart
+from lakebed.lineage.template_limits import LimitedEnvironment
 from lakebed.lineage.templates import looks_like_template, make_environment, render
 
 
@@ -73,7 +73,7 @@ class _Renderer:
     def __init__(self, words: DbtWords, issues: list[Issue]) -> None:
         self._words = words
         self._issues = issues
-        self._environment: SandboxedEnvironment = make_environment(
+        self._environment: LimitedEnvironment = make_environment(
             words.variables, words=words.for_model(), undefined=stub_type(words.record_stub)
         )
 

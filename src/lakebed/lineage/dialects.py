@@ -39,6 +39,8 @@ class Dialect:
     pseudo_columns: frozenset[str] = frozenset()
     # `a.b` may be a field of a struct column `a`
     structs: bool = True
+    # a derived table sees what stands before it in FROM, without the word LATERAL
+    sees_neighbours: bool = False
 
 
 _SPARK = Dialect("spark", "spark", lateral_alias=True, pseudo_columns=frozenset({"_metadata", "input_file_name"}))
@@ -85,6 +87,7 @@ DIALECTS = {
             using_first=False,
             numbers_duplicates=True,
             values_names=("col", 0),
+            sees_neighbours=True,
             pseudo_columns=frozenset({"rowid", "filename", "file_row_number"}),
         ),
         _POSTGRES,
@@ -163,6 +166,7 @@ DIALECTS = {
             lateral_alias=True,
             alias_in_where=True,
             using_first=False,
+            values_names=("c", 1),
             pseudo_columns=frozenset({"_part", "_path", "_file", "_table", "_partition_id"}),
         ),
         Dialect("ansi", "", structs=True),

@@ -82,8 +82,9 @@ def resolve_from_item(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelati
     elif isinstance(item, exp.Query | exp.Pivot):
         # sqlglot hangs the joins that follow a derived table on it: they are no part of its query
         query = item.args["this"] if isinstance(item, exp.Subquery) and item.args.get("joins") else item
-        # a derived table sees nothing of its neighbours, only the queries around
-        relation = as_derived_table(ctx.resolve_query(query, scope.env, scope.parent, ctx), ctx)
+        # elsewhere a derived table sees nothing of its neighbours, only the queries around
+        around = scope if ctx.dialect.sees_neighbours and scope.sources else scope.parent
+        relation = as_derived_table(ctx.resolve_query(query, scope.env, around, ctx), ctx)
     else:
         relation = resolve_table_function(item, scope, ctx, alias)
     if isinstance(alias, exp.TableAlias):
@@ -119,15 +120,21 @@ def _aliased(relation: Relation, alias: exp.Expr, name: str, parts: tuple[str, .
 
 def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, tuple[str, ...]]:
     this = item.args.get("this")
-    if isinstance(this, exp.Func) and not isinstance(this, exp.Identifier):
+    if isinstance(this, exp.Func | exp.SemanticView) and not isinstance(this, exp.Identifier):
         return resolve_table_function(this, scope, ctx, item.args.get("alias")), function_alias(this, ctx), ()
     parts = table_parts(item)
+    if item.args.get("rows_from"):
+        return _rows_from(item.args["rows_from"], scope, ctx), "", ()
     if not parts:
         return Relation([], [], [], unknown=Derived(NO_REFS)), "", ()
     if len(parts) == 1:
         cte = scope.env.get(ctx.column_key(parts[0].text, parts[0].quoted))
         if cte is not None:
             return read_cte(cte, ctx), ctx.column_key(parts[0].text, parts[0].quoted), ()
+        body = ctx.piece.body if ctx.piece is not None else None
+        if body is not None and body.trigger_table is not None and parts[0].text.lower() in ("inserted", "deleted"):
+            relation = ctx.read_table(list(body.trigger_table), item)
+            return relation, ctx.column_key(parts[0].text, parts[0].quoted), ()
         if parts[0].text.lower() == "dual" and ctx.find_table(parts) is None:
             # Oracle's and MySQL's table of one row that stands for no table
             return Relation([], [], []), "", ()
@@ -136,13 +143,23 @@ def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, t
     return relation, ctx.column_key(last.text, last.quoted), ctx.catalog.key(parts)
 
 
+def _rows_from(functions: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
+    """PostgreSQL's ROWS FROM (f(x), g(y)): the columns of the functions side by side."""
+    names, keys, refs = [], [], []
+    for function in functions:
+        relation = resolve_from_item(function, scope, ctx).relation
+        if not relation.names and relation.unknown is not None:
+            # the only column of a function whose names are not known
+            relation = Relation([""], [""], [relation.unknown.lookup("", "")])
+        names += relation.names
+        keys += relation.keys
+        refs += relation.refs
+    return Relation(names, keys, refs)
+
+
 def read_cte(cte: Cte, ctx: Context, *, count: bool = True) -> Relation:
-    """The columns of a CTE, resolved at its first read; with `count` its query's reads are added to the reader's."""
+    """The columns of a CTE; with `count` its query's reads are added to the reader's."""
     if cte.relation is None:
-        if cte.resolving:
-            # no dialect allows this cycle, and the engine will refuse the statement
-            return Relation([], [], [], unknown=Derived(NO_REFS))
-        cte.resolving = True
         with ctx.collect_reads() as reads:
             relation = as_derived_table(ctx.resolve_query(cte.node.args["this"], cte.env, None, ctx), ctx)
         cte.reads = reads
@@ -150,7 +167,6 @@ def read_cte(cte: Cte, ctx: Context, *, count: bool = True) -> Relation:
         if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
             relation = _aliased(relation, alias, "", (), ctx).relation
         cte.relation = relation
-        cte.resolving = False
     if count and cte.reads is not None:
         ctx.add_reads(cte.reads)
     return cte.relation
@@ -168,6 +184,9 @@ def add_join(join: exp.Expr, scope: Scope, ctx: Context) -> None:
         return
     before = len(scope.sources)
     add_from(args["this"], scope, ctx)
+    is_comma = not any(args.get(word) for word in ("kind", "side", "method", "on", "using"))
+    if is_comma and len(scope.sources) > before:
+        scope.sources[before].after_comma = True
     keys: list[tuple[str, exp.Expr | None]] = []
     if args.get("using"):
         keys = [(ctx.key_of(identifier_of(name)), identifier_of(name)) for name in args["using"]]
@@ -179,13 +198,14 @@ def add_join(join: exp.Expr, scope: Scope, ctx: Context) -> None:
         if condition is not None:
             predicate(condition, scope, ctx, "join")
     if kind in _LEFT_SIDE_ONLY:
-        while len(scope.sources) > before:
+        while len(scope.sources) > before and not scope.sources[-1].merged:
             scope.remove_last()
 
 
 def _common_keys(scope: Scope, before: int, join: exp.Expr, ctx: Context) -> list[str]:
     right = list(scope.relations[before:])
-    left = scope.relations[:before]
+    commas = [place for place, source in enumerate(scope.sources[:before]) if source.after_comma]
+    left = scope.relations[commas[-1] if commas else 0 : before]
     if any(relation.unknown is not None for relation in (*left, *right)):
         ctx.issue_once(
             "APPROXIMATE_LINEAGE",
@@ -203,10 +223,12 @@ def _merge_columns(
     keys: list[tuple[str, exp.Expr | None]], scope: Scope, before: int, side: str, kind: str, ctx: Context
 ) -> None:
     """Makes one column of each pair that USING or NATURAL compares; the sources from `before` on are the right side."""
+    commas = [place for place, source in enumerate(scope.sources[:before]) if source.after_comma]
+    first = commas[-1] if commas else 0
     for key, identifier in keys:
         left = scope.merged.get(key)
         if left is None:
-            left = _refs_by_key(key, identifier, scope.relations[:before], ctx)
+            left = _refs_by_key(key, identifier, scope.relations[first:before], ctx)
         right = _refs_by_key(key, identifier, scope.relations[before:], ctx)
         ctx.predicate(left, "join")
         ctx.predicate(right, "join")
@@ -215,6 +237,12 @@ def _merge_columns(
         if kind in _LEFT_SIDE_ONLY:
             continue
         scope.merged[key] = right if side == "RIGHT" else union([left, right]) if side == "FULL" else left
+    if kind in _LEFT_SIDE_ONLY and ctx.dialect.using_first:
+        # a star shows the compared columns first here, too, although the right side is gone
+        scope.sources.insert(before, NamedRelation("", Relation([], [], [])))
+        scope.relations.insert(before, scope.sources[before].relation)
+        scope.merged.update({key: _refs_by_key(key, None, scope.relations[first:before], ctx) for key, _ in keys})
+        scope.sources[before].merged = tuple(key for key, _ in keys)
     if kind not in _LEFT_SIDE_ONLY:
         source = scope.sources[before]
         source.merged = tuple(key for key, _ in keys)
@@ -238,6 +266,7 @@ def _refs_by_key(key: str, identifier: exp.Expr | None, relations: Sequence[Rela
             f"USING ({name}): one side of the join has no such column",
             HINT_SPELLING,
             identifier,
+            resolution_source=ctx.resolution_of([r.table for r in relations if r.table is not None]),
         )
     return union(guesses)
 

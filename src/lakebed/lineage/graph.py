@@ -112,7 +112,7 @@ class LineageGraph:
         for name in statement.outputs:
             self._column(target, name)
         for edge in statement.column_lineage:
-            step = self._step(edge, target, statement.statement_index)
+            step = self._step(edge, edge.target_table or target, statement.statement_index)
             if step not in seen:
                 seen.add(step)
                 self._down.setdefault(step.source, []).append(step)

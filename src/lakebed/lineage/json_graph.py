@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from lakebed.lineage.contract import Edge, Node, NodesAndEdges, ResolutionSource, StatementLineage
 
+_make_node, _make_edge = Node._make, Edge._make
 _RESOLUTION_RANK = {"imported": 2, "implied": 1, "unknown": 0}
 
 
@@ -34,6 +35,11 @@ class _GraphBuilder:
                 self._column(target, name, position if statement.target is None else None)
         for edge in statement.column_lineage:
             source = self._column(self._table(edge.source_table, "table", None), edge.source_column, None)
+            if statement.target is None and edge.target_table is not None and edge.target_column is not None:
+                # a renamed or exchanged table
+                end = self._column(self._table(edge.target_table, "table", None), edge.target_column, None)
+                self._edge(source, end, "data_flow", edge.role, edge.approximate)
+                continue
             if target is None:
                 continue
             if edge.target_column is None:
@@ -42,13 +48,14 @@ class _GraphBuilder:
                 end = self._column(target, edge.target_column, edge.position if statement.target is None else None)
                 self._edge(source, end, "data_flow", edge.role, edge.approximate)
         for flow in statement.table_lineage:
-            if target is not None:
-                self._edge(self._table(flow.source, "table", None), target, "data_flow", None, flow.approximate)
+            into = self._table(flow.target, "table", None) if flow.target is not None else target
+            if into is not None:
+                self._edge(self._table(flow.source, "table", None), into, "data_flow", None, flow.approximate)
 
     def _target(self, statement: StatementLineage) -> str | None:
         if statement.target is not None:
             return self._table(statement.target, statement.target_kind, None)
-        if statement.outputs or statement.table_lineage:
+        if statement.outputs or any(flow.target is None for flow in statement.table_lineage):
             key = f"output:{statement.statement_index}"
             self.nodes.setdefault(key, Node(key, "output", f"result of statement {statement.statement_index}"))
             return key
@@ -67,18 +74,16 @@ class _GraphBuilder:
 
     def _column(self, owner: str, name: str, position: int | None) -> str:
         place = "" if position is None else f"#{position}"
-        key = (
-            f"column:{owner.partition(':')[2]}.{name}{place}"
-            if owner.startswith("table:")
-            else f"{owner}.{name}{place}"
-        )
+        # a column of `table:t` is `column:t.c`
+        key = f"column:{owner[6:]}.{name}{place}" if owner.startswith("table:") else f"{owner}.{name}{place}"
         if key not in self.nodes:
-            self.nodes[key] = Node(key, "column", name)
-            self._edge(owner, key, "ownership", None, False)
+            self.nodes[key] = _make_node((key, "column", name, None))
+            owned = f"{owner}->{key}:ownership"
+            self.edges[owned] = _make_edge((owned, owner, key, "ownership", None, False))
         return key
 
     def _edge(self, source: str, target: str, kind: str, role: str | None, approximate: bool) -> None:
         key = f"{source}->{target}:{role or kind}"
         known = self.edges.get(key)
         if known is None or (known.approximate and not approximate):
-            self.edges[key] = Edge(key, source, target, kind, role, approximate)
+            self.edges[key] = _make_edge((key, source, target, kind, role, approximate))

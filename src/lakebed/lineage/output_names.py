@@ -53,6 +53,8 @@ def _column_name(node: exp.Expr, ctx: Context) -> str | None:
 
 
 def _last_name(name: exp.Expr, ctx: Context) -> str | None:
+    if isinstance(name, exp.Parameter):
+        return f"${name.name}"
     if isinstance(name, exp.Literal) and name.is_string:
         # SQLite takes a string behind a dot for a quoted name
         return name.name

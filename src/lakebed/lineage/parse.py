@@ -1,26 +1,37 @@
 """Splits a script into statements and parses each on its own, so that a bad one does not lose the others.
 
-sqlglot's compiled tokenizer and parser do the work. Three things are added: recovery where text cannot be split into
-tokens, limits for its backtracking parser, and token rewrites for syntax that it leaves as text (MySQL's REPLACE INTO).
+sqlglot's compiled tokenizer and parser do the work. Added are the bodies of procedures (`procedural.py`), recovery
+where text cannot be split into tokens, limits for its backtracking parser, and token rewrites for syntax that it does
+not know (`token_rewrites.py`).
 """
 
 import logging
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as SqlglotDialect
-from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
+from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
 from lakebed.lineage.contract import Span
+from lakebed.lineage.deep_stack import on_deep_stack
 from lakebed.lineage.dialects import Dialect
+from lakebed.lineage.named_tables import NamedTables, named_tables, without_data
+from lakebed.lineage.pieces import Language, Piece, is_procedural, with_semicolons
+from lakebed.lineage.procedural import Cutter
+from lakebed.lineage.token_rewrites import rewrite
+from lakebed.lineage.tokens_view import TokensView
 
-# Deeper than people write, and not too deep for the parser's recursion.
-MAX_NESTING = 120
+# As deep as a thread's own stack allows, and as the stack of `deep_stack.py` does; the parser recurses in compiled
+# code, where an overflow would end the process.
+NESTING_ON_OWN_STACK = 100
+MAX_NESTING = 600
 # Nodes that the parser may make per token, discarded attempts included; a normal statement needs two or three.
 NODES_PER_TOKEN = 60
 
@@ -32,10 +43,6 @@ _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 
 # sqlglot's messages quote tokens in full; their text is enough
 _TOKEN_REPR = re.compile(r"<Token token_type: [^,]*, text: (.*?), line: .*?>", re.DOTALL)
-_STATEMENT_WORDS = frozenset(
-    {"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "WITH", "TRUNCATE"}
-)
-
 # Quoted text, comments and ends of statements, for scripts that cannot be split into tokens.
 _QUOTED_OR_END = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|;", re.DOTALL)
 
@@ -57,6 +64,12 @@ class ParsedStatement:
     # what must be added to a position in the tree to get a position in the script
     offset: int
     problem: ParseProblem | None = None
+    # the tables that it names, where it could not be parsed
+    named: NamedTables | None = None
+    # where it stands in a procedure or block
+    piece: Piece | None = None
+    # whether its tree needs a stack of its own
+    is_deep: bool = False
 
 
 class _DropAll(logging.Filter):
@@ -69,74 +82,129 @@ class _DropAll(logging.Filter):
 _DROP_ALL = _DropAll()
 
 
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Keeps sqlglot from logging while its parser and generator are used."""
+    logger = logging.getLogger("sqlglot")
+    logger.addFilter(_DROP_ALL)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_DROP_ALL)
+
+
 class ScriptParser:
     """Splits and parses scripts of one dialect."""
 
     def __init__(self, dialect: Dialect) -> None:
+        self._name = dialect.name
         self._dialect = SqlglotDialect.get_or_raise(dialect.parser or None)
         self._tokenizer: Tokenizer = self._dialect.tokenizer()
         self._parser: Parser = self._dialect.parser(error_level=ErrorLevel.IMMEDIATE)
+        self._language = Language(_word_tokenizer(dialect.parser).tokenize, dialect.name)
 
     def statements(self, sql: str) -> Iterator[ParsedStatement]:
         """Every statement in order, without comments and empty statements."""
-        logger = logging.getLogger("sqlglot")
-        for text, offset, tokens in self._pieces(sql):
-            if isinstance(tokens, ParseProblem):
-                yield ParsedStatement(None, tokens.span, offset, tokens)
+        if "\ufeff" in sql:
+            # a byte order mark is no character of the script; a blank keeps the places of the others
+            sql = sql.replace("\ufeff", " ")
+        for piece in self._pieces(sql):
+            if isinstance(piece, ParsedStatement):
+                yield piece
                 continue
-            for statement in _split(tokens):
-                logger.addFilter(_DROP_ALL)
-                try:
-                    parsed = self._parse(statement, text, offset)
-                finally:
-                    logger.removeFilter(_DROP_ALL)
-                yield parsed
+            with without_warnings():
+                parsed = self._parse(piece)
+            yield parsed
 
-    def _pieces(self, sql: str) -> Iterator[tuple[str, int, list[Token] | ParseProblem]]:
-        """The tokens of the script; where it cannot be split as a whole, those of each statement, or its problem."""
+    def _pieces(self, sql: str) -> Iterator[Piece | ParsedStatement]:
+        """The tokens of each statement; where the script cannot be split as a whole, each statement on its own."""
+        procedural = is_procedural(sql, self._name)
+        if procedural:
+            sql = with_semicolons(sql)
         try:
-            yield sql, 0, self._tokenizer.tokenize(sql)
+            yield from self._cut(sql, 0, procedural)
             return
         except TokenError:
             pass
         for start, end in _rough_statements(sql):
             text = sql[start:end]
             try:
-                yield text, start, self._tokenizer.tokenize(text)
+                yield from self._cut(text, start, procedural)
             except TokenError as error:
                 first = start + len(text) - len(text.lstrip())
-                yield (
-                    text,
-                    start,
-                    ParseProblem(f"the text cannot be split into tokens: {_first_line(error)}", Span(first, end)),
-                )
+                message = f"the text cannot be split into tokens: {_first_line(error)}"
+                span = Span(first, end)
+                yield ParsedStatement(None, span, start, ParseProblem(message, span))
 
-    def _parse(self, tokens: list[Token], sql: str, offset: int) -> ParsedStatement:
+    def _cut(self, text: str, offset: int, procedural: bool) -> Iterator[Piece]:
+        if not procedural:
+            tokens = self._tokenizer.tokenize(text)
+            if _is_one_statement(tokens, text):
+                # its semicolon, where it has one, is the last token
+                one = tokens[:-1] if tokens[-1].token_type is TokenType.SEMICOLON else tokens
+                return iter([Piece(one, text, offset)])
+            return (Piece(statement, text, offset) for statement in _split(tokens))
+        view = TokensView(self._language.tokenize(text), text)
+        return (piece for piece in Cutter(view, offset, self._language).pieces() if piece.tokens)
+
+    def _parse(self, piece: Piece) -> ParsedStatement:
+        tokens, sql, offset = list(piece.tokens), piece.text, piece.offset
         span = Span(tokens[0].start + offset, tokens[-1].end + 1 + offset)
+        is_plain = piece.body is None and piece.routine is None and piece.place is None and not piece.into
+        around = None if is_plain else piece
+        if piece.routine is not None:
+            return ParsedStatement(None, span, offset, piece=piece)
+        if tokens[0].token_type in self._tokenizer.COMMANDS and len(tokens) > 1:
+            # cut by its words: now the rest of the command has to be one token
+            sql, offset = sql[tokens[0].start : tokens[-1].end + 1], offset + tokens[0].start
+            tokens = self._tokenizer.tokenize(sql)
         if tokens[0].text.upper() == "REPLACE" and len(tokens) == 2:
             # for lineage MySQL's REPLACE INTO is an INSERT; sqlglot keeps it as text
             rest = tokens[1].text
             offset += sql.index(rest, tokens[0].end) - len("INSERT ")
             sql = f"INSERT {rest}"
             tokens = self._tokenizer.tokenize(sql)
-        if (deep := _too_deep(tokens)) is not None:
+        problem = None
+        depth, deep = _nesting(tokens, sql)
+        if deep is not None:
             problem = ParseProblem(
                 "the statement is nested too deeply", Span(deep.start + offset, deep.end + 1 + offset)
             )
             return ParsedStatement(None, span, offset, problem)
         parser = self._parser
         parser.max_nodes = 1000 + NODES_PER_TOKEN * len(tokens)
+        is_deep = depth > NESTING_ON_OWN_STACK
         try:
-            trees = parser.parse(_rewrite(tokens), sql)
+            rewritten = rewrite(tokens, self._name)
+            try:
+                trees = on_deep_stack(lambda: parser.parse(rewritten, sql)) if is_deep else parser.parse(rewritten, sql)
+            except RecursionError:
+                if is_deep:
+                    raise
+                is_deep = True
+                trees = on_deep_stack(lambda: parser.parse(rewritten, sql))
         except ParseError as error:
-            return ParsedStatement(None, span, offset, _problem(error, tokens, sql, offset, span))
+            problem = _problem(error, tokens, sql, offset, span)
         except RecursionError:
-            return ParsedStatement(None, span, offset, ParseProblem("the statement is nested too deeply", span))
-        except (SqlglotError, ValueError, TypeError, AttributeError, IndexError, KeyError) as error:
-            # errors of sqlglot's parser that are not its own: the other statements must not be lost
-            return ParsedStatement(None, span, offset, ParseProblem(f"the parser failed: {_first_line(error)}", span))
+            problem = ParseProblem("the statement is nested too deeply", span)
+        except Exception as error:  # noqa: BLE001  errors of sqlglot's parser that are not its own: others must not be lost
+            problem = ParseProblem(f"the parser failed: {_first_line(error)}", span)
+        if problem is not None:
+            kind = without_data(tokens)
+            if kind is not None:
+                return ParsedStatement(None, span, offset, piece=piece._replace(routine=kind))
+            return ParsedStatement(None, span, offset, problem, named_tables(tokens, sql), around)
         tree = next((tree for tree in trees if tree is not None), None)
-        return ParsedStatement(tree, span, offset)
+        return ParsedStatement(tree, span, offset, piece=around, is_deep=is_deep)
+
+
+@cache
+def _word_tokenizer(dialect: str) -> Tokenizer:
+    """sqlglot takes the text after words such as CALL for one token; here every word is one."""
+    # Athena's tokenizer is a pair of others, of which this one reads queries
+    known = SqlglotDialect.get_or_raise({"athena": "trino"}.get(dialect, dialect) or None)
+    kind: type[Tokenizer] = type("WordTokenizer", (known.tokenizer_class,), {"COMMANDS": set()})
+    return kind(dialect=known)
 
 
 def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -155,47 +223,41 @@ def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         yield current
 
 
-def _rewrite(tokens: list[Token]) -> list[Token]:
-    """The tokens without clauses that the parser does not know and lineage does not need."""
-    # BEGIN before the first statement of a block
-    if len(tokens) > 1 and tokens[0].token_type is TokenType.BEGIN and tokens[1].text.upper() in _STATEMENT_WORDS:
-        return tokens[1:]
-    commit = next((i for i, token in enumerate(tokens[:30]) if token.text.upper() == "COMMIT"), 0)
-    if commit and tokens[commit - 1].text.upper() == "ON" and tokens[0].token_type is TokenType.CREATE:
-        # CREATE TEMP TABLE ... ON COMMIT DROP | DELETE ROWS | PRESERVE ROWS says when its rows go
-        after = commit + (3 if commit + 2 < len(tokens) and tokens[commit + 2].text.upper() == "ROWS" else 2)
-        return [*tokens[: commit - 1], *tokens[after:]]
-    deep = next((i for i, token in enumerate(tokens[:12]) if token.text.upper() == "DEEP"), None)
-    if deep is not None and deep + 1 < len(tokens) and tokens[deep + 1].text.upper() == "CLONE":
-        # Databricks' DEEP CLONE: a clone is deep unless it says otherwise
-        return [*tokens[:deep], *tokens[deep + 1 :]]
-    if len(tokens) > 3 and tokens[-1].text.upper() == "OPTION" and tokens[-2].text.upper() == "CHECK":
-        # CREATE VIEW ... WITH [CASCADED | LOCAL] CHECK OPTION says what may be written through the view
-        for place in (-3, -4):
-            if tokens[place].token_type is TokenType.WITH:
-                return tokens[:place]
-    return tokens
+def _is_one_statement(tokens: Sequence[Token], text: str) -> bool:
+    """Whether there is one statement, with at most a semicolon at its end: most queries need no cutting."""
+    body = text.rstrip()
+    semicolon = body.find(";")
+    alone = semicolon < 0 or semicolon == len(body) - 1
+    return alone and bool(tokens) and tokens[0].token_type not in (TokenType.END, TokenType.SEMICOLON)
 
 
-def _too_deep(tokens: Sequence[Token]) -> Token | None:
-    depth = types = 0
+def _nesting(tokens: Sequence[Token], sql: str) -> tuple[int, Token | None]:
+    """How deep parentheses and types are nested, and the token at which that is too deep, if there is one."""
+    text = sql[tokens[0].start : tokens[-1].end + 1]
+    opened = text.count("(") + text.count("[") + text.count("{")
+    if opened <= NESTING_ON_OWN_STACK and text.count("<") <= MAX_TYPE_NESTING:
+        # the common case without a look at every token: what opens a few times is not nested deeply
+        return opened, None
+    depth = deepest = types = 0
     before = None
     for token in tokens:
         kind = token.token_type
         if kind in _OPENING:
             depth += 1
-            if depth > MAX_NESTING:
-                return token
+            if depth > deepest:
+                deepest = depth
+                if depth > MAX_NESTING:
+                    return depth, token
         elif kind in _CLOSING:
             depth -= 1
         elif kind is TokenType.LT:
             types += before in _TYPE_OPENERS
             if types > MAX_TYPE_NESTING:
-                return token
+                return deepest, token
         elif kind is TokenType.GT and types:
             types -= 1
         before = kind
-    return None
+    return deepest, None
 
 
 def _rough_statements(sql: str) -> Iterator[tuple[int, int]]:

@@ -3,15 +3,15 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import HINT_STRUCT, Context, Env
-from lakebed.lineage.ctes import check_unread, with_ctes
+from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import check, predicate, refs_of
 from lakebed.lineage.from_clause import add_from, add_join, add_lateral_view, is_join_group, resolve_from_item
 from lakebed.lineage.output_names import output_name
 from lakebed.lineage.pivots import duckdb_pivot
 from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, Unknown, mark_approximate, one_of, union
-from lakebed.lineage.scope import Cte, Scope
-from lakebed.lineage.set_operations import branches, combine, combine_by_name
-from lakebed.lineage.stars import Expansion, OutputColumn, expand, expand_fields, selected_columns
+from lakebed.lineage.scope import Scope
+from lakebed.lineage.set_operations import combine, combine_by_name, steps
+from lakebed.lineage.stars import Expansion, OutputColumn, columns_in, expand, expand_fields, selected_columns
 from lakebed.lineage.table_functions import resolve_values
 from lakebed.lineage.type_inference import SelectOrigin
 
@@ -54,7 +54,7 @@ def _all_columns(scope: Scope, ctx: Context, node: exp.Expr) -> Relation:
 
 
 def _subquery(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> Relation:
-    env, defined = with_ctes(node, env, ctx)
+    env = with_ctes(node, env, ctx)
     inner = node.args["this"]
     if node.args.get("joins") or is_join_group(node):
         scope = Scope(parent, env)
@@ -62,19 +62,20 @@ def _subquery(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> R
         relation = _all_columns(scope, ctx, node)
     else:
         relation = resolve_query(inner, env, parent, ctx)
-    if defined:
-        check_unread(defined, ctx)
     return relation
 
 
 def _set_operation(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context) -> Relation:
-    env, defined = with_ctes(node, env, ctx)
-    relations = [resolve_query(branch, env, parent, ctx) for branch in branches(node)]
-    if defined:
-        check_unread(defined, ctx)
-    if node.args.get("by_name"):
-        return combine_by_name(relations)
-    return combine(relations, node, ctx)
+    env = with_ctes(node, env, ctx)
+    first, groups = steps(node)
+    relation = resolve_query(first, env, parent, ctx)
+    for operation, operands in groups:
+        relations = [relation, *(resolve_query(operand, env, parent, ctx) for operand in operands)]
+        if operation.args.get("by_name"):
+            relation = combine_by_name(relations, operation, ctx)
+        else:
+            relation = combine(relations, operation, ctx)
+    return relation
 
 
 def select_from(node: exp.Expr, source: exp.Expr, env: Env, ctx: Context) -> Relation:
@@ -84,9 +85,8 @@ def select_from(node: exp.Expr, source: exp.Expr, env: Env, ctx: Context) -> Rel
 
 def _select(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context, source: exp.Expr | None = None) -> Relation:
     args = node.args
-    defined: list[Cte] = []
     if args.get("with_") is not None:
-        env, defined = with_ctes(node, env, ctx)
+        env = with_ctes(node, env, ctx)
     scope = Scope(parent, env)
     from_ = args.get("from_")
     if from_ is not None:
@@ -108,8 +108,6 @@ def _select(node: exp.Expr, env: Env, parent: Scope | None, ctx: Context, source
         scope.windows[ctx.key_of(window.args["this"])] = window
     relation = select_list(args.get("expressions") or [], scope, ctx)
     _clauses(args, scope, relation, ctx)
-    if defined:
-        check_unread(defined, ctx)
     if args.get("match") is not None:
         return _match_recognize(args["match"], relation, scope, ctx)
     return relation
@@ -178,18 +176,14 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
         if kind is alias_type:
             identifier = node.args["alias"]
             inner = node.args["this"]
-            if type(inner) is exp.Columns:
-                expansion = selected_columns(inner, scope, ctx)
-            else:
-                expansion = None
-            if expansion is None:
-                id_args = identifier.args
-                text, quoted = id_args.get("this"), id_args.get("quoted") is True
-                if type(text) is not str:
-                    text = identifier.name
-                name = ctx.column_spelling(text, quoted)
-                key = ctx.column_key(text, quoted)
-                own = refs_of(inner, scope, ctx)
+            id_args = identifier.args
+            text, quoted = id_args.get("this"), id_args.get("quoted") is True
+            if type(text) is not str:
+                text = identifier.name
+            name = ctx.column_spelling(text, quoted)
+            key = ctx.column_key(text, quoted)
+            own = refs_of(inner, scope, ctx)
+            if not ctx.meets_columns:
                 names.append(name)
                 keys.append(key)
                 refs.append(own)
@@ -197,6 +191,11 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
                 if lateral and scope.aliases is not None:
                     scope.aliases.setdefault(key, own)
                 continue
+            expansion = columns_in(inner, scope, ctx)
+            if "\\" not in name:
+                # every column has the alias; one with `\1` takes parts of their names
+                renamed = [OutputColumn(name, key, item.refs) for item in expansion.items]
+                expansion = Expansion(renamed, expansion.unknown)
         elif kind is column_type and type(node.args["this"]) is exp.Identifier:
             id_args = node.args["this"].args
             text, quoted = id_args["this"], id_args.get("quoted") is True
@@ -208,12 +207,15 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
         else:
             expansion = _expand_item(node, scope, ctx)
         if expansion is None:
-            name = output_name(node, len(names), ctx)
-            names.append(name)
-            keys.append(ctx.column_key(name, True))
-            refs.append(refs_of(node, scope, ctx))
-            made.append(node)
-            continue
+            own = refs_of(node, scope, ctx)
+            if not ctx.meets_columns:
+                name = output_name(node, len(names), ctx)
+                names.append(name)
+                keys.append(ctx.column_key(name, True))
+                refs.append(own)
+                made.append(node)
+                continue
+            expansion = columns_in(node, scope, ctx)
         for item in expansion.items:
             names.append(item.name)
             keys.append(item.key)

@@ -3,6 +3,7 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
+from lakebed.lineage.identifiers import identifier_of
 from lakebed.lineage.relations import AllOf, Refs, Relation, Unknown, mark_approximate, union
 
 
@@ -59,8 +60,48 @@ def combine(relations: list[Relation], node: exp.Expr, ctx: Context) -> Relation
     )
 
 
-def combine_by_name(relations: list[Relation]) -> Relation:
-    """Combines branches by the names of their columns (UNION BY NAME)."""
+def steps(node: exp.Expr) -> tuple[exp.Expr, list[tuple[exp.Expr, list[exp.Expr]]]]:
+    """The first operand, and the others in groups that are combined alike: by position, or by name in the same way."""
+    operations: list[exp.Expr] = []
+    current: exp.Expr = node
+    while isinstance(current, exp.SetOperation) and (current is node or not current.args.get("with_")):
+        operations.append(current)
+        current = current.args["this"]
+    groups: list[tuple[exp.Expr, list[exp.Expr]]] = []
+    for operation in reversed(operations):
+        operand = operation.args["expression"]
+        if groups and _mode(groups[-1][0]) == _mode(operation):
+            groups[-1][1].append(operand)
+        else:
+            groups.append((operation, [operand]))
+    return current, groups
+
+
+def _mode(operation: exp.Expr) -> tuple[object, ...]:
+    args = operation.args
+    by_name = bool(args.get("by_name"))
+    return (by_name, args.get("side"), args.get("kind"), str(args.get("on") or "")) if by_name else (False,)
+
+
+def combine_by_name(relations: list[Relation], operation: exp.Expr, ctx: Context) -> Relation:
+    """Combines branches by the names of their columns: all of them, the first one's (LEFT), the common ones (INNER)."""
+    combined = _all_by_name(relations)
+    on = operation.args.get("on") or []
+    side, kind = str(operation.args.get("side") or "").upper(), str(operation.args.get("kind") or "").upper()
+    if on:
+        kept = [ctx.key_of(identifier_of(column)) for column in on]
+    elif kind == "INNER":
+        kept = [key for key in relations[0].keys if all(key in relation.by_key for relation in relations[1:])]
+    elif side == "LEFT":
+        kept = list(relations[0].keys)
+    else:
+        return combined
+    by_key = {key: (name, refs) for name, key, refs in zip(combined.names, combined.keys, combined.refs, strict=True)}
+    kept = [key for key in kept if key in by_key]
+    return Relation([by_key[key][0] for key in kept], kept, [by_key[key][1] for key in kept], unknown=combined.unknown)
+
+
+def _all_by_name(relations: list[Relation]) -> Relation:
     names: dict[str, str] = {}
     refs: dict[str, list[Refs]] = {}
     for relation in relations:

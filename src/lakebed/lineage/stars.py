@@ -1,7 +1,6 @@
 """Stars: `*`, `t.*`, and what EXCEPT, REPLACE, RENAME, LIKE and COLUMNS(...) make of them."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -9,8 +8,21 @@ from sqlglot import exp
 from lakebed.lineage.context import HINT_ALIAS, HINT_SCHEMA, HINT_STRUCT, Context
 from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.identifiers import identifier_of
-from lakebed.lineage.relations import Derived, Refs, Relation, Unknown, Without, at_field, mark_approximate, one_of
+from lakebed.lineage.output_names import output_name
+from lakebed.lineage.relations import (
+    Derived,
+    Refs,
+    Relation,
+    Unknown,
+    Without,
+    at_field,
+    mark_approximate,
+    one_of,
+    union,
+)
 from lakebed.lineage.scope import Scope
+
+HINT_RE2 = "DuckDB reads it as RE2 does: without look-around, without references to groups, and within its size."
 
 
 class OutputColumn(NamedTuple):
@@ -42,7 +54,7 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
     relations = _relations(qualifier, scope, ctx, node)
     if relations is None:
         return _struct_star(qualifier, star, scope, ctx, node)
-    items = scope_columns(scope) if qualifier is None else _relation_columns(relations[0])
+    items = _without_named(star, scope, ctx) if qualifier is None else _relation_columns(relations[0])
     ctx.spend(len(items))
     unknown = one_of([relation.open for relation in relations if relation.open is not None])
     if unknown is not None:
@@ -57,7 +69,8 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
             OutputColumn(item.name, item.key, tuple([(t, c, p, r, a or t in doubted) for t, c, p, r, a in item.refs]))
             for item in items
         ]
-    return _apply_modifiers(star, items, unknown, scope, ctx)
+    named_apart = qualifier is None and not scope.merged
+    return _apply_modifiers(star, items, unknown, scope, ctx, named_apart=named_apart)
 
 
 def _relations(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp.Expr) -> list[Relation] | None:
@@ -79,6 +92,20 @@ def _relations(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp
     return None
 
 
+def _is_of_one_table(column: exp.Expr) -> bool:
+    return isinstance(column, exp.Column) and column.args.get("table") is not None
+
+
+def _without_named(star: exp.Expr, scope: Scope, ctx: Context) -> list[OutputColumn]:
+    """The columns of all relations but for those of `EXCLUDE (t.a)`, which leaves a column a of another table."""
+    named = [column for column in star.args.get("except_") or [] if _is_of_one_table(column)]
+    if not named or scope.merged:
+        return scope_columns(scope)
+    hidden = {(ctx.key_of(column.args["table"]), ctx.key_of(column.args["this"])) for column in named}
+    columns = [(source.alias, item) for source in scope.sources for item in _relation_columns(source.relation)]
+    return [item for alias, item in columns if (alias, item.key) not in hidden]
+
+
 def _relation_columns(relation: Relation) -> list[OutputColumn]:
     return [OutputColumn(*column) for column in zip(relation.names, relation.keys, relation.refs, strict=True)]
 
@@ -88,7 +115,10 @@ def scope_columns(scope: Scope) -> list[OutputColumn]:
     if not scope.merged:
         return [item for relation in scope.relations for item in _relation_columns(relation)]
     items: list[OutputColumn] = []
+    done: list[OutputColumn] = []
     for source in scope.sources:
+        if source.after_comma:
+            done, items = [*done, *items], []
         right = _relation_columns(source.relation)
         if source.merged:
             keys = set(source.merged)
@@ -100,7 +130,7 @@ def scope_columns(scope: Scope) -> list[OutputColumn]:
             else:
                 items = [*joined.values(), *(item for item in items if item.key not in keys)]
         items += right
-    return items
+    return [*done, *items]
 
 
 def _report_open(items: list[OutputColumn], unknown: Unknown, node: exp.Expr, ctx: Context) -> None:
@@ -135,12 +165,20 @@ def _struct_star(qualifier: exp.Expr | None, star: exp.Expr, scope: Scope, ctx: 
     """`addr.*` where addr is a struct column: its fields, if its type lists them."""
     if qualifier is None:
         return Expansion([], None)
-    key, name = ctx.key_of(qualifier), ctx.spelling_of(qualifier)
-    for relation in scope.relations:
+    outer = [node.args.get(part) for part in ("catalog", "db")] if isinstance(node, exp.Column) else []
+    parts = [*(part for part in outer if part is not None), qualifier]
+    name = ".".join(ctx.spelling_of(part) for part in parts)
+    for relation, (column, *below) in _columns_of(parts, scope, ctx):
+        key, path = ctx.key_of(column), tuple(ctx.spelling_of(part) for part in below)
         refs = relation.by_key.get(key)
         if refs is not None:
-            fields = relation.struct_fields(key, ctx.dialect.parser)
-            return _expand_struct(name, refs, fields, star, scope, ctx, node)
+            fields = relation.struct_fields(key, ctx.dialect.parser, path)
+            return _expand_struct(name, at_field(refs, path), fields, star, scope, ctx, node)
+    possible = [relation.open for relation in scope.relations if relation.open is not None]
+    if ctx.dialect.structs and len(possible) == 1:
+        refs = possible[0].lookup(ctx.key_of(parts[0]), ctx.spelling_of(parts[0]))
+        path = tuple(ctx.spelling_of(part) for part in parts[1:])
+        return _expand_struct(name, mark_approximate(at_field(refs, path)), (), star, scope, ctx, node)
     ctx.stars.append("none")
     ctx.issue_once(
         "UNRESOLVED_REFERENCE",
@@ -151,6 +189,15 @@ def _struct_star(qualifier: exp.Expr | None, star: exp.Expr, scope: Scope, ctx: 
         node,
     )
     return Expansion([], None)
+
+
+def _columns_of(parts: list[exp.Expr], scope: Scope, ctx: Context) -> Iterator[tuple[Relation, list[exp.Expr]]]:
+    """The relations in which a dotted name may begin with a column, and the name from the column on."""
+    first = ctx.key_of(parts[0])
+    if first in scope.names and len(parts) > 1:
+        yield scope.names[first], parts[1:]
+    for relation in scope.relations:
+        yield relation, parts
 
 
 def expand_fields(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
@@ -192,10 +239,17 @@ def _expand_struct(
 
 
 def _apply_modifiers(
-    star: exp.Expr, items: list[OutputColumn], unknown: Unknown | None, scope: Scope, ctx: Context
+    star: exp.Expr,
+    items: list[OutputColumn],
+    unknown: Unknown | None,
+    scope: Scope,
+    ctx: Context,
+    *,
+    named_apart: bool = False,
 ) -> Expansion:
     args = star.args
-    excluded = args.get("except_") or []
+    # those of one table are left out already, where the tables are still apart
+    excluded = [column for column in args.get("except_") or [] if not (named_apart and _is_of_one_table(column))]
     replaced = args.get("replace") or []
     renamed = args.get("rename") or []
     pattern = args.get("ilike")
@@ -213,6 +267,7 @@ def _apply_modifiers(
                 f"the star has no column {ctx.spelling_of(identifier)} to leave out",
                 "Check its spelling.",
                 identifier,
+                resolution_source=ctx.resolution_of([r.table for r in scope.relations if r.table is not None]),
             )
     replacements = {
         ctx.key_of(item.args["alias"]): (item, ctx.spelling_of(item.args["alias"]))
@@ -247,15 +302,22 @@ def _apply_modifiers(
                 result.append(OutputColumn(ctx.spelling_of(alias), ctx.key_of(alias), unknown.lookup(key, key)))
         unknown = Without(unknown, hidden | frozenset(replacements) | frozenset(renames))
     if isinstance(pattern, exp.Literal):
-        like = _like_pattern(str(pattern.this), ignore_case=True)
-        result = [item for item in result if like.fullmatch(item.name)]
+        result = _matching(result, str(pattern.this), like=True, ignore_case=True)
     return Expansion(result, unknown)
 
 
-def _like_pattern(text: str, *, ignore_case: bool) -> re.Pattern[str]:
-    """A LIKE pattern as a regular expression."""
-    parts = [".*" if char == "%" else "." if char == "_" else re.escape(char) for char in text]
-    return re.compile("".join(parts), re.IGNORECASE | re.DOTALL if ignore_case else re.DOTALL)
+def _matching(items: list[OutputColumn], text: str, *, like: bool, ignore_case: bool = False) -> list[OutputColumn]:
+    """The columns whose names match; by RE2, whose time grows with the text alone, whatever the pattern."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = pa.array([item.name for item in items], pa.string())
+    if like:
+        # a backslash is no escape here
+        found = pc.match_like(names, text.replace("\\", "\\\\"), ignore_case=ignore_case)
+    else:
+        found = pc.match_substring_regex(names, text, ignore_case=ignore_case)
+    return [item for item, matches in zip(items, found.to_pylist(), strict=True) if matches]
 
 
 def selected_columns(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | None:
@@ -267,16 +329,43 @@ def selected_columns(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | 
         expansion = expand(exp.Star(), None, scope, ctx, node)
         if isinstance(inner, exp.Literal) and inner.is_string:
             try:
-                pattern = re.compile(str(inner.this))
-            except re.error:
+                return Expansion(_matching(expansion.items, str(inner.this), like=False), expansion.unknown)
+            except ValueError as error:
+                ctx.issue(
+                    "UNSUPPORTED_SYNTAX", "warning", f"the pattern of COLUMNS cannot be used: {error}", HINT_RE2, node
+                )
                 return Expansion([], expansion.unknown)
-            return Expansion([item for item in expansion.items if pattern.search(item.name)], expansion.unknown)
-        return expansion
+        if isinstance(inner, exp.Array):
+            wanted = {ctx.column_key(name.name, False) for name in inner.args.get("expressions") or []}
+            return Expansion([item for item in expansion.items if item.key in wanted], expansion.unknown)
+        condition = inner.args["this"] if isinstance(inner, exp.Lambda) else None
+        if isinstance(condition, exp.Like | exp.ILike) and isinstance(condition.args["expression"], exp.Literal):
+            text, ignore = condition.args["expression"].name, isinstance(condition, exp.ILike)
+            return Expansion(_matching(expansion.items, text, like=True, ignore_case=ignore), expansion.unknown)
+        # a condition that only the engine can compute: all columns could be meant
+        items = [OutputColumn(item.name, item.key, mark_approximate(item.refs)) for item in expansion.items]
+        return Expansion(items, expansion.unknown)
     if isinstance(node, exp.Like | exp.ILike) and isinstance(node.args["this"], exp.Star):
         expansion = expand(node.args["this"], None, scope, ctx, node)
         text = node.args.get("expression")
         if isinstance(text, exp.Literal):
-            like = _like_pattern(str(text.this), ignore_case=isinstance(node, exp.ILike))
-            return Expansion([item for item in expansion.items if like.fullmatch(item.name)], expansion.unknown)
+            items = _matching(expansion.items, str(text.this), like=True, ignore_case=isinstance(node, exp.ILike))
+            return Expansion(items, expansion.unknown)
         return expansion
     return None
+
+
+def columns_in(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
+    """`COLUMNS('a|b') + 1` is an expression for each of the columns, `f(*COLUMNS('a|b'))` one of all of them."""
+    selected = list(node.find_all(exp.Columns))
+    expansions = [found for columns in selected if (found := selected_columns(columns, scope, ctx)) is not None]
+    rest = refs_of(node, scope, ctx)
+    ctx.meets_columns = False
+    if not expansions:
+        return Expansion([], None)
+    first = expansions[0]
+    if selected[0].args.get("unpack"):
+        name = output_name(node, 0, ctx)
+        refs = union([rest, *(item.refs for expansion in expansions for item in expansion.items)])
+        return Expansion([OutputColumn(name, ctx.column_key(name, True), refs)], None)
+    return Expansion([OutputColumn(i.name, i.key, union([i.refs, rest])) for i in first.items], first.unknown)

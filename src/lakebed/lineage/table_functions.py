@@ -3,9 +3,10 @@
 from sqlglot import exp
 
 from lakebed.lineage.context import Context
+from lakebed.lineage.contract import TableUse
 from lakebed.lineage.expressions import collect, refs_of
-from lakebed.lineage.identifiers import identifier_of
-from lakebed.lineage.relations import NO_REFS, Derived, Fields, Ref, Refs, Relation, union
+from lakebed.lineage.identifiers import identifier_of, table_parts
+from lakebed.lineage.relations import NO_REFS, Derived, Fields, Ref, Refs, Relation, at_field, union
 from lakebed.lineage.scope import NamedRelation, Scope
 from lakebed.lineage.tables import NamePart
 
@@ -20,6 +21,14 @@ def resolve_values(values: exp.Expr, scope: Scope, ctx: Context) -> Relation:
         list(row.args.get("expressions") or []) if isinstance(row, exp.Tuple) else [row]
         for row in values.args.get("expressions") or []
     ]
+    declared: list[str] = []
+    if ctx.dialect.name == "clickhouse" and len(rows) == 1 and rows[0] and _is_structure(rows[0]):
+        # VALUES('a String, b UInt8', ('x', 1), ('y', 2)): the first value names the columns
+        declared = _declared_names(rows[0][0].name)
+        rows = [_tuple(row) for row in rows[0][1:]]
+    elif ctx.dialect.name == "clickhouse" and len(rows) == 1:
+        # a function whose every argument is a row
+        rows = [_tuple(row) for row in rows[0]]
     width = max((len(row) for row in rows), default=0)
     refs: list[Refs] = []
     for place in range(width):
@@ -29,8 +38,27 @@ def resolve_values(values: exp.Expr, scope: Scope, ctx: Context) -> Relation:
                 collect(row[place], scope, ctx, found, "value")
         refs.append(tuple(found))
     prefix, first = ctx.dialect.values_names
-    names = [f"{prefix}{first + place}" for place in range(width)]
+    names = [*declared[:width], *(f"{prefix}{first + place}" for place in range(len(declared), width))]
     return Relation(names, [ctx.column_key(name, False) for name in names], refs)
+
+
+def _is_structure(row: list[exp.Expr]) -> bool:
+    return isinstance(row[0], exp.Literal) and row[0].is_string and " " in row[0].name
+
+
+def _tuple(node: exp.Expr) -> list[exp.Expr]:
+    return list(node.args.get("expressions") or []) if isinstance(node, exp.Tuple) else [node]
+
+
+def _declared_names(structure: str) -> list[str]:
+    """The names in `a String, b Decimal(10, 2)`."""
+    names, depth, start = [], 0, 0
+    for place, char in enumerate(f"{structure},"):
+        depth += (char == "(") - (char == ")")
+        if char == "," and not depth:
+            names.append(structure[start:place].strip().split(" ")[0].strip('`"'))
+            start = place + 1
+    return [name for name in names if name]
 
 
 def resolve_unnest(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelation:
@@ -61,13 +89,17 @@ def resolve_unnest(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelation:
         names.insert(0, ctx.spelling_of(table))
         keys.insert(0, ctx.key_of(table))
         refs.insert(0, everything)
-    fields = _struct_fields(arrays, scope, ctx) if element is None else []
-    for field in fields:
+    is_row = element is None or (ctx.dialect.name == "bigquery" and len(arrays) == 1 and len(columns) <= 1)
+    fields = _struct_fields(arrays, scope, ctx) if is_row else []
+    if fields and element is not None:
+        # BigQuery names the row, and the fields are its columns
+        del names[:1], keys[:1], refs[:1]
+    for place, field in enumerate(fields):
         # no name for the element: its fields are columns
-        names.append(field)
-        keys.append(ctx.column_key(field, False))
-        refs.append(everything)
-    unknown = Fields(everything) if element is not None else None if fields else Derived(everything)
+        names.insert(place, field)
+        keys.insert(place, ctx.column_key(field, False))
+        refs.insert(place, at_field(everything, (field,)))
+    unknown = None if fields else Fields(everything) if element is not None else Derived(everything)
     return NamedRelation(
         "" if element is None else ctx.key_of(identifier_of(element)), Relation(names, keys, refs, unknown=unknown)
     )
@@ -80,7 +112,7 @@ def _struct_fields(arrays: list[exp.Expr], scope: Scope, ctx: Context) -> list[s
             key = ctx.key_of(array.args["this"])
             for relation in scope.relations:
                 found += relation.struct_fields(key, ctx.dialect.parser)
-    return found
+    return list(dict.fromkeys(found))
 
 
 def resolve_table_function(function: exp.Expr, scope: Scope, ctx: Context, alias: exp.Expr | None) -> Relation:
@@ -88,6 +120,10 @@ def resolve_table_function(function: exp.Expr, scope: Scope, ctx: Context, alias
     file = _file_of(function)
     if file is not None:
         return ctx.read_table([NamePart(file, True)], function)
+    if isinstance(function, exp.SemanticView):
+        return _semantic_view(function, ctx)
+    if isinstance(function, exp.Predict) and isinstance(function.args.get("this"), exp.Table):
+        return _predict(function, scope, ctx)
     refs = refs_of(function, scope, ctx)
     if isinstance(function, exp.Explode) and ctx.dialect.name == "snowflake":
         return Relation(
@@ -115,6 +151,31 @@ def resolve_table_function(function: exp.Expr, scope: Scope, ctx: Context, alias
     if isinstance(function, exp.GenerateSeries | exp.Explode):
         return Relation([name], [ctx.column_key(name, False)], [refs])
     return Relation([], [], [], unknown=Derived(refs))
+
+
+def _semantic_view(function: exp.Expr, ctx: Context) -> Relation:
+    """Snowflake's SEMANTIC_VIEW(v DIMENSIONS a.x METRICS b.y): columns of the view."""
+    view = ctx.read_table(table_parts(function.args["this"]), function)
+    name = view.table or ""
+    listed = [column for kind in ("dimensions", "metrics", "facts") for column in function.args.get(kind) or []]
+    columns = sorted(listed, key=lambda column: ctx.span_of(column).start)
+    aliases = [column.args["alias"] if isinstance(column, exp.Alias) else identifier_of(column) for column in columns]
+    sources = [ctx.spelling_of(identifier_of(column)) for column in columns]
+    refs: list[Refs] = [((name, source, (), "value", False),) for source in sources]
+    where = function.args.get("where")
+    if where is not None:
+        for column in where.find_all(exp.Column):
+            ctx.predicate(((name, ctx.spelling_of(column.args["this"]), (), "value", False),), "filter")
+    return Relation([ctx.spelling_of(alias) for alias in aliases], [ctx.key_of(alias) for alias in aliases], refs)
+
+
+def _predict(function: exp.Expr, scope: Scope, ctx: Context) -> Relation:
+    """BigQuery's ML.PREDICT(MODEL m, (SELECT ...)): the columns of the query, and what the model adds."""
+    model = ctx.catalog.name_of(table_parts(function.args["this"]))
+    ctx.used.setdefault(model, TableUse(model, "model", "unknown"))
+    source = function.args.get("expression")
+    given = ctx.resolve_query(source, scope.env, scope, ctx) if isinstance(source, exp.Query) else Relation([], [], [])
+    return Relation(given.names, given.keys, given.refs, unknown=Derived(union(given.refs)))
 
 
 def function_alias(function: exp.Expr, ctx: Context) -> str:

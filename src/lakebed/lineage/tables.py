@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lakebed.lineage.case_rules import NameRules
 from lakebed.lineage.contract import Origin, ResolvedColumn, ResolvedTable
-from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
+from lakebed.lineage.relations import Refs, Relation, UnknownTable
 
 
 class NamePart(NamedTuple):
@@ -75,20 +74,11 @@ class CatalogTable:
             self._columns = self._columns()
         return self._columns
 
-    def relation(self, rules: NameRules) -> Relation:
+    def relation(self) -> Relation:
         """The table as something to read from."""
         if self._relation is None:
             name = self.name
-            refs: list[Refs] = []
-            folded: dict[str, Refs] = {}
-            for column in self.columns:
-                ref: Ref = (name, column.name, (), "value", False)
-                refs.append((ref,))
-                if rules.folds:
-                    # an imported name matches quoted and unquoted: exports of catalogs do not tell which it was
-                    other = rules.column_key(column.name, False)
-                    if other != column.key:
-                        folded[other] = (ref,)
+            refs: list[Refs] = [((name, column.name, (), "value", False),) for column in self.columns]
             self._relation = Relation(
                 [column.name for column in self.columns],
                 [column.key for column in self.columns],
@@ -96,10 +86,12 @@ class CatalogTable:
                 unknown=None if self.complete else UnknownTable(name),
                 table=name,
                 doubt=self.mismatch,
-                types={column.key: column.data_type for column in self.columns if column.data_type},
-                folded=folded or None,
+                types=self._types,
             )
         return self._relation
+
+    def _types(self) -> dict[str, str]:
+        return {column.key: column.data_type for column in self.columns if column.data_type}
 
     def with_columns(self, columns: tuple[CatalogColumn, ...], *, mismatch: bool | None = None) -> "CatalogTable":
         return CatalogTable(
@@ -127,18 +119,16 @@ class CatalogTable:
     def resolved(self, updated_at: str) -> ResolvedTable:
         """The table as `resolvedSchema` lists it."""
         *namespace, name = self.parts
+        implied, make = self.origin == "implied", ResolvedColumn._make
         return ResolvedTable(
             catalog=".".join(namespace[:-1]) if len(namespace) > 1 else None,
             schema=namespace[-1] if namespace else None,
             name=name,
             columns=tuple(
-                ResolvedColumn(
-                    column.name,
-                    column.data_type,
-                    "implied" if self.origin == "implied" else column.origin,
-                    column.inferred,
-                )
-                for column in self.columns
+                [
+                    make((name, kind, "implied" if implied else origin, inferred))
+                    for name, _, kind, origin, inferred in self.columns
+                ]
             ),
             origin=self.origin,
             updated_at=updated_at,

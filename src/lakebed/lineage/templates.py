@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import jinja2
-from jinja2.sandbox import SandboxedEnvironment
 
 from lakebed.errors import LineageError
+from lakebed.lineage.template_limits import LimitedEnvironment, TemplateTooLarge
 
 
 def looks_like_template(sql: str) -> bool:
@@ -23,9 +23,14 @@ def make_environment(
     file: str = "script",
     words: Mapping[str, object] | None = None,
     undefined: type[jinja2.Undefined] = jinja2.StrictUndefined,
-) -> SandboxedEnvironment:
-    """Where templates are rendered: the sandbox lets a template compute text and nothing else."""
-    environment = SandboxedEnvironment(undefined=undefined, keep_trailing_newline=True, extensions=["jinja2.ext.do"])
+) -> LimitedEnvironment:
+    """Where templates are rendered: a template computes text and nothing else, and no more of it than SQL needs."""
+    environment = LimitedEnvironment(
+        undefined=undefined,
+        keep_trailing_newline=True,
+        extensions=["jinja2.ext.do"],
+        loader=jinja2.FunctionLoader(lambda name: None),
+    )
     environment.globals |= {
         "var": _variable(variables),
         "ref": lambda *parts, **_: str(parts[-1]) if parts else "",
@@ -41,18 +46,30 @@ def make_environment(
 
 
 def render(
-    sql: str, variables: Mapping[str, object], *, file: str = "script", environment: SandboxedEnvironment | None = None
+    sql: str, variables: Mapping[str, object], *, file: str = "script", environment: LimitedEnvironment | None = None
 ) -> str:
     """A Jinja template with variables; dbt's `var`, `ref`, `source`, `this` and `config` have simple meanings."""
     environment = environment or make_environment(variables, file=file)
+    environment.renew()
     try:
         return environment.from_string(sql).render(**variables)
     except jinja2.TemplateSyntaxError as error:
         raise LineageError(f"{file}, line {error.lineno}: {error.message}", remedy="Check the template.") from error
     except jinja2.UndefinedError as error:
         raise LineageError(f"{file}: {error.message}", remedy="Give the variable: --var name=value.") from error
-    except jinja2.TemplateError as error:
-        raise LineageError(f"{file}: the template cannot be rendered: {error}", remedy="Check the template.") from error
+    except jinja2.TemplateNotFound as error:
+        raise LineageError(
+            f"{file}: the template asks for {error.name}, and other files are not read",
+            remedy="Put its text in the place of include, import or extends.",
+        ) from error
+    except TemplateTooLarge as error:
+        raise LineageError(
+            f"{file}: the template cannot be rendered: {error}", remedy="Check its loops, and what it multiplies."
+        ) from error
+    except Exception as error:
+        # a template computes: division by zero, names that are missing, macros that call themselves
+        what = str(error) or type(error).__name__
+        raise LineageError(f"{file}: the template cannot be rendered: {what}", remedy="Check the template.") from error
 
 
 def _variable(variables: Mapping[str, object]) -> object:

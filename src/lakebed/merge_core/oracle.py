@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,6 +12,7 @@ from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified, unify
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_schema
 from lakebed.schema.evolve import FormatRules
+from lakebed.schema.types import DataType, Struct, fold
 
 RowKey = tuple[object, ...]
 
@@ -39,7 +41,7 @@ def merge_by_row(
     unified = unify(spec, current, from_arrow_schema(source.schema), rules=rules)
     spec, final = unified.spec, to_arrow_schema(unified.evolution.final)
     old = _in_schema(target, final)
-    new = _in_schema(source.rename_columns(_table_names(source, unified)), final)
+    new = _in_schema(_delivered(source, unified), final)
     old_keys, new_keys = _keys(old, spec), _keys(new, spec)
     _refuse_nulls(spec, "source", new_keys)
     chosen = _deduplicated(new, new_keys, spec) if spec.strategy == "deduplicate" else list(range(len(new_keys)))
@@ -77,11 +79,25 @@ def _column(
 ) -> pa.Array:
     end = old.num_rows + new.num_rows  # a place that holds NULL
     delivered = name in unified.delivered
+    if delivered and unified.spec.keeps_missing and pa.types.is_struct(old.schema.field(name).type):
+        final, arriving = unified.evolution.final[name].type, unified.evolution.incoming[unified.delivered[name]].type
+        values = [
+            old.column(name)[old_row].as_py()
+            if new_row is None
+            else _updated(
+                final,
+                arriving,
+                new.column(name)[new_row].as_py(),
+                None if old_row is None else old.column(name)[old_row].as_py(),
+            )
+            for old_row, new_row in kept
+        ]
+        return pa.array(values, old.schema.field(name).type)
     places = []
     for old_row, new_row in kept:
         if new_row is not None and (delivered or old_row is None):
             places.append(old.num_rows + new_row if delivered else end)
-        elif new_row is not None and not unified.spec.keeps_missing:
+        elif new_row is not None and name in unified.emptied:
             places.append(end)
         else:
             places.append(old_row)
@@ -90,15 +106,34 @@ def _column(
     return pa.chunked_array(values, kind).combine_chunks().take(pa.array(places, pa.int64()))
 
 
-def _table_names(source: pa.Table, unified: Unified) -> list[str]:
-    by_incoming = {incoming: column for column, incoming in unified.delivered.items()}
-    return [by_incoming[name] for name in source.column_names]
+def _updated(final: DataType, arriving: DataType, new: Any, old: Any) -> Any:
+    """The new value of a struct, in which fields that its source lacks stay as they were, at every depth."""
+    if not isinstance(final, Struct) or not isinstance(arriving, Struct):
+        return new
+    given = {fold(field.name): field.type for field in arriving.fields}
+    result, something_kept = {}, False
+    for field in final.fields:
+        after = None if new is None else new[field.name]
+        before = None if old is None else old[field.name]
+        if fold(field.name) in given:
+            after = _updated(field.type, given[fold(field.name)], after, before)
+            something_kept = something_kept or (new is None and after is not None)
+        else:
+            after = before
+            something_kept = something_kept or before is not None
+        result[field.name] = after
+    return None if new is None and not something_kept else result
+
+
+def _delivered(source: pa.Table, unified: Unified) -> pa.Table:
+    """The source's columns that the table has, under the table's names."""
+    return pa.table({name: source.column(incoming) for name, incoming in unified.delivered.items()})
 
 
 def _in_schema(table: pa.Table | None, schema: pa.Schema) -> pa.Table:
     if table is None:
         return schema.empty_table()
-    return pa.table(conform(table.column_names, table.columns, schema, table.num_rows), schema=schema)
+    return pa.table(conform(table.schema, table.columns, schema, table.num_rows, by_id=False), schema=schema)
 
 
 def _keys(table: pa.Table, spec: MergeSpec) -> list[RowKey]:

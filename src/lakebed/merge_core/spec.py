@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
+from lakebed.config import OnConflict
 from lakebed.errors import InvalidMergeArgument
 from lakebed.schema.types import fold
 
@@ -45,6 +46,7 @@ class MergeSpec:
     schema_evolution: bool = True
     dedup_order_by: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
+    on_conflict: OnConflict = "refuse"
 
     @classmethod
     def of(
@@ -56,6 +58,7 @@ class MergeSpec:
         schema_evolution: bool = True,
         dedup_order_by: Sequence[str] | str | None = None,
         partition_by: Sequence[str] | str | None = None,
+        on_conflict: str = "refuse",
     ) -> "MergeSpec":
         """The spec of these arguments, or InvalidMergeArgument, which is a ValueError too."""
         chosen = next((known for known in STRATEGIES if known == strategy), None)
@@ -76,6 +79,15 @@ class MergeSpec:
                 strategy=chosen,
                 key_columns=columns,
             )
+        conflict = next((known for known in get_args(OnConflict) if known == on_conflict), None)
+        if conflict is None:
+            raise InvalidMergeArgument(
+                f"Invalid on_conflict value: {on_conflict!r}",
+                kind="INVALID_STRATEGY",
+                remedy="'refuse' refuses a type that does not fit, 'variant' gives it a column of its own.",
+                strategy=chosen,
+                key_columns=columns,
+            )
         order = _names(dedup_order_by)
         if order and chosen != "deduplicate":
             raise InvalidMergeArgument(
@@ -85,7 +97,7 @@ class MergeSpec:
                 strategy=chosen,
                 key_columns=columns,
             )
-        return cls(columns, chosen, kept, schema_evolution, order, _names(partition_by))
+        return cls(columns, chosen, kept, schema_evolution, order, _names(partition_by), conflict)
 
     @property
     def effects(self) -> RowEffects:

@@ -12,7 +12,7 @@ from lakebed.merge_core.spec import MergeSpec, normalize_keys
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, FormatRules, Policy, plan_evolution
 from lakebed.schema.special_names import UNREADABLE
-from lakebed.schema.types import Boolean, Date, Integer, List, Map, Schema, Struct, Text, fold
+from lakebed.schema.types import Boolean, Date, Integer, List, Map, Null, Schema, Struct, Text, fold
 from lakebed.schema.widen import Mismatch, widen
 
 
@@ -41,9 +41,19 @@ class Unified:
     evolution: EvolutionPlan
 
     @property
+    def emptied(self) -> tuple[str, ...]:
+        """The columns that an update sets to NULL though the source lacks them."""
+        return emptied_columns(self.spec, self.evolution)
+
+    @property
     def delivered(self) -> dict[str, str]:
         """The columns of the table that the source has, and what they are called there."""
         return {source.column: source.incoming for source in self.evolution.sources if source.incoming is not None}
+
+
+def emptied_columns(spec: MergeSpec, evolution: EvolutionPlan) -> tuple[str, ...]:
+    """The columns that an update sets to NULL: what the source lacks, if asked, and what a variant supersedes."""
+    return evolution.superseded if spec.keeps_missing else evolution.padded
 
 
 def unify(
@@ -53,11 +63,12 @@ def unify(
     *,
     rules: FormatRules | None = None,
     paths: Sequence[str] = (),
+    partition_by: Sequence[str] = (),
 ) -> Unified:
     """Brings the columns of source and target together, or raises the DatasetMergeError that says why not.
 
     `current` is None where there is no table. `paths` are partition columns that lie in paths: those have no types of
-    their own, so whole numbers, dates and booleans arrive there as text.
+    their own, so whole numbers, dates and booleans arrive there as text. `partition_by` are all partition columns.
     """
     for side, schema in (("source", incoming), ("target", current)):
         try:
@@ -66,21 +77,29 @@ def unify(
         except AmbiguousColumnCase as error:
             raise refusals.ambiguous_case(spec, side=side, names=error.names) from error
     incoming = with_text_paths(current, incoming, paths)
+    if current is None:
+        incoming = _with_typed_keys(spec, incoming)
     for key in spec.keys:
         if key not in incoming:
             raise refusals.key_missing(spec, side="source", column=key, present=incoming.names)
         if current is not None and key not in current:
             raise refusals.key_missing(spec, side="target", column=key, present=current.names)
         _require_comparable(spec, key, current, incoming)
-    policy = Policy(add_columns=spec.schema_evolution, widen_types=spec.schema_evolution, rules=rules or FormatRules())
+    policy = Policy(
+        add_columns=spec.schema_evolution,
+        on_conflict=spec.on_conflict,
+        rules=rules or FormatRules(),
+        widen_types=spec.schema_evolution,
+    )
     try:
         evolution = plan_evolution(current, incoming, policy)
     except SchemaIncompatible as error:
         if fold(error.column.partition(".")[0]) in {fold(key) for key in spec.keys}:
             raise refusals.key_types(spec, column=error.column, target=error.current, source=error.incoming) from error
-        raise refusals.incompatible(spec, error.message, column=error.column, remedy=_without_policy(error)) from error
+        raise refusals.incompatible(spec, error.message, column=error.column, remedy=error.remedy) from error
     except SchemaError as error:
         raise refusals.incompatible(spec, error.message, column=getattr(error, "column", None)) from error
+    _refuse_variants(spec, evolution, partition_by)
     final = evolution.final
     if unreadable := UNREADABLE.intersection(final.names):
         name = min(unreadable)
@@ -110,7 +129,9 @@ def unify(
                 strategy=spec.strategy,
                 key_columns=spec.keys,
             )
-    spelled = spec.spelled([final[key].name for key in spec.keys], [final[name].name for name in spec.dedup_order_by])
+    # A column that holds nothing, and waits for its type, orders nothing.
+    order = [final[name].name for name in spec.dedup_order_by if name in final]
+    spelled = spec.spelled([final[key].name for key in spec.keys], order)
     return Unified(spelled, evolution)
 
 
@@ -171,6 +192,24 @@ def with_text_paths(current: Schema | None, incoming: Schema, paths: Sequence[st
     )
 
 
-def _without_policy(error: SchemaIncompatible) -> str | None:
-    # Merging has no variant columns: two types of one column cannot both be updated.
-    return None if error.remedy is not None and "variant" in error.remedy else error.remedy
+def _with_typed_keys(spec: MergeSpec, incoming: Schema) -> Schema:
+    """Keys and partitions of a new table cannot wait for a type: a NULL key is refused, and NULL is a partition."""
+    needed = {fold(name) for name in (*spec.keys, *spec.partition_by)}
+    return Schema.of(
+        replace(column, type=Text()) if fold(column.name) in needed and isinstance(column.type, Null) else column
+        for column in incoming
+    )
+
+
+def _refuse_variants(spec: MergeSpec, evolution: EvolutionPlan, partition_by: Sequence[str]) -> None:
+    """A key, an order or a partition has one type: rows could not be told apart, ordered or placed by two columns."""
+    single = {fold(name) for name in (*spec.keys, *spec.dedup_order_by, *spec.partition_by, *partition_by)}
+    for conflict in evolution.conflicts:
+        if fold(conflict.path[0]) in single:
+            raise refusals.incompatible(
+                spec,
+                f"column {conflict.path[0]} is {conflict.current} in the table and {conflict.incoming} in the new "
+                "data, and a key, an order or a partition cannot have a variant",
+                column=conflict.path[0],
+                remedy="Give the column the table's type in the source.",
+            )

@@ -117,8 +117,8 @@ def _is_older(delivery: Delivery, current: CurrentDelivery) -> bool:
 def doubt_after_other_writers(target: Target, state: TableState, ledger: Ledger) -> None:
     """Has the ledger doubt what it remembers of a table that another writer has changed since we left it."""
     left = ledger.version_left(target.address)
-    if state.exists and left is not None and left != state.version:
-        ledger.doubt_loads(target.address, state.version)
+    if state.exists and left is not None and left != state.seen:
+        ledger.doubt_loads(target.address, state.seen)
 
 
 def current_delivery(target: Target, state: TableState, slice_: Slice, ledger: Ledger) -> CurrentDelivery | None:
@@ -132,7 +132,7 @@ def current_delivery(target: Target, state: TableState, slice_: Slice, ledger: L
     record = ledger.current_load(target.address, slice_)
     if record is not None:
         # A version that we did not leave, or a doubt that is left from such a time, means that it must be counted.
-        may_be_gone = record.reconciled is None or ledger.version_left(target.address) != state.version
+        may_be_gone = record.reconciled is None or ledger.version_left(target.address) != state.seen
         if record.rows > 0 and may_be_gone and target.totals(slice_, ()).rows == 0:
             return None
         seen = ledger.delivery(slice_, record.delivery)

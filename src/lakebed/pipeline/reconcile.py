@@ -300,6 +300,7 @@ def load_outcome(
         files=len(delivery.files),
         seconds=seconds,
         version=committed.commit.version,
+        left=committed.commit.left,
         plan_hash=committed.plan.evolution.hash,
         complete=delivery.complete,
         reconciled=reconciliation.holds,

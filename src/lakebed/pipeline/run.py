@@ -164,8 +164,7 @@ def _skip(context: RunContext, target: Target, delivery: Delivery, decision: Dec
     if loaded is not None and loaded.delivery == delivery.id:
         context.ledger.set_state(delivery.slice, delivery.id, "loaded")
         base = DeliveryReport.of(delivery, target.address, "loaded")
-        is_known = loaded.reconciled is not None and target.capabilities.version_tells_all
-        checked = loaded if is_known else recount_load(target, loaded, context.ledger)
+        checked = loaded if loaded.reconciled is not None else recount_load(target, loaded, context.ledger)
         found = dataclasses.replace(
             base,
             skipped=True,

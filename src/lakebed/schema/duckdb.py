@@ -6,6 +6,7 @@ A type that DuckDB lacks becomes the narrowest that holds all its values; what n
 from uuid import uuid4
 
 from lakebed.errors import UnsupportedType
+from lakebed.model import Lacking
 from lakebed.schema.types import (
     Binary,
     Boolean,
@@ -28,8 +29,15 @@ from lakebed.schema.types import (
 from lakebed.schema.typetext import TypeText
 from lakebed.schema.widen import FormatRules
 
-# TIMESTAMPTZ counts microseconds, TIME does so or counts nanoseconds, and a column must have a type.
-RULES = FormatRules(zoned_timestamp_units=("us",), time_of_day_units=("us", "ns"), null_type=False, fixed_binary=False)
+# TIMESTAMPTZ and TIME count microseconds: there is a TIME_NS, which DuckDB cannot read from Parquet. A column must have
+# a type, and a struct a field.
+RULES = FormatRules(
+    zoned_timestamp_units=("us",),
+    time_of_day_units=("us",),
+    null_type=False,
+    empty_structs=False,
+    fixed_binary=False,
+)
 
 # How names of our own begin, of columns, tables and aliases: drawn by each process, so that no user has them.
 OWN = f"lakebed {uuid4().hex}"
@@ -94,8 +102,8 @@ def to_duckdb(type_: DataType, *, column: str | None = None) -> str:
             return "BLOB"
         case Date():
             return "DATE"
-        case Time(unit):
-            return "TIME_NS" if unit == "ns" else "TIME"
+        case Time(unit) if unit != "ns":
+            return "TIME"
         case Timestamp(unit, None):
             return _TIMESTAMPS[unit]
         case Timestamp(unit, _) if unit != "ns":
@@ -119,6 +127,23 @@ def to_duckdb_columns(schema: Schema) -> str:
 def _column(column: Column) -> str:
     required = "" if column.nullable else " NOT NULL"
     return f"{quote_identifier(column.name)} {to_duckdb(column.type, column=column.name)}{required}"
+
+
+def struct_with_kept_fields(type_: DataType, lacking: Lacking, *, source: str, target: str) -> str:
+    """The struct `source` with the fields that it lacks from `target`; NULL only where it is and nothing is kept."""
+    if not isinstance(type_, Struct):
+        return source
+    parts, kept = [], []
+    for field in type_.fields:
+        name = quote_literal(field.name)
+        value, before = f"struct_extract({source}, {name})", f"struct_extract({target}, {name})"
+        if field.name in lacking:
+            inner = lacking[field.name]
+            value = before if inner is None else struct_with_kept_fields(field.type, inner, source=value, target=before)
+            kept.append(f"({value}) IS NULL")
+        parts.append(f"{name}: {value}")
+    nothing = " AND ".join([f"{source} IS NULL", *kept])
+    return f"CASE WHEN {nothing} THEN NULL ELSE {{{', '.join(parts)}}} END"
 
 
 def from_duckdb(text: str, *, column: str | None = None) -> DataType:

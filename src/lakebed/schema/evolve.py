@@ -11,15 +11,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from lakebed.errors import SchemaIncompatible
+from lakebed.errors import SchemaError, SchemaIncompatible
+from lakebed.model import Lacking
 from lakebed.schema.names import UniqueNames
 from lakebed.schema.types import Column, DataType, List, Map, Schema, Struct, fold
+from lakebed.schema.unknown import without_unknown
 from lakebed.schema.widen import ANY_FORMAT, ELEMENT, KEY, VALUE, Mismatch, storable, widen
 from lakebed.schema.widen import FormatRules as FormatRules
 from lakebed.schema.widen import Path as Path
 
 # Between a column's name and the type of its variant: `cost__decimal_38_18`.
 _VARIANT = "__"
+# Between a column's original name and the type of its variant, in what the table keeps as the variant's original.
+_NOTE = " as "
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +90,10 @@ class Policy:
 class EvolutionPlan:
     """(current, incoming, policy) -> what changes, what stays, and where each column's values come from.
 
-    `conflicts` were solved by variant columns; under the policy `refuse` there is no plan with a conflict. Where a plan
-    was applied, `retries` is how often that was tried again because another writer had committed first.
+    `conflicts` were solved by variant columns; under the policy `refuse` there is no plan with a conflict. `waiting`
+    are columns and fields that hold nothing yet: they are created with their first real type. `superseded` are columns
+    whose values the incoming data brings under another type: of a column and its variants a row has a value in one.
+    Where a plan was applied, `retries` is how often that was tried again because another writer had committed first.
     """
 
     current: Schema | None
@@ -98,6 +104,8 @@ class EvolutionPlan:
     conflicts: tuple[Conflict, ...]
     final: Schema
     sources: tuple[Source, ...]
+    waiting: tuple[Path, ...] = ()
+    superseded: tuple[str, ...] = ()
     retries: int = field(default=0, compare=False)
 
     @property
@@ -139,6 +147,18 @@ class EvolutionPlan:
         return tuple(source.column for source in self.sources if source.incoming is None)
 
     @property
+    def padded_fields(self) -> dict[str, Lacking]:
+        """What the incoming data lacks inside the structs that it has, by column; lists and maps are values."""
+        found = {}
+        for source in self.sources:
+            if source.incoming is None:
+                continue
+            lacking = _lacking(self.final[source.column].type, self.incoming[source.incoming].type)
+            if lacking:
+                found[source.column] = lacking
+        return found
+
+    @property
     def kept(self) -> tuple[str, ...]:
         """The columns that the table had, which are all there still."""
         return () if self.current is None else self.current.names
@@ -176,6 +196,9 @@ class EvolutionPlan:
             "columns": [{"name": column.name, **_column_facts(column)} for column in self.final],
             "sources": {source.column: source.incoming for source in self.sources},
             "padded": list(self.padded),
+            # Most plans have none of these, and keep the hash that they had before there were any.
+            **({"waiting": [list(path) for path in self.waiting]} if self.waiting else {}),
+            **({"superseded": list(self.superseded)} if self.superseded else {}),
         }
 
     def describe(self) -> str:
@@ -201,6 +224,8 @@ class EvolutionPlan:
                 f"variant {conflict.variant} takes {'.'.join(conflict.path)}: {conflict.incoming} does not fit "
                 f"{conflict.current} ({conflict.reason})"
             )
+        for path in self.waiting:
+            yield f"wait    {'.'.join(path)}: it holds nothing yet, and is created with its first real type"
         if self.padded:
             yield f"NULL    in new rows: {', '.join(self.padded)}"
 
@@ -220,7 +245,13 @@ def plan_evolution(current: Schema | None, incoming: Schema, policy: Policy | No
 
 
 def _plan_creation(incoming: Schema, rules: FormatRules) -> EvolutionPlan:
-    final = Schema.of(_stored(column, rules) for column in incoming)
+    waiting: list[Path] = []
+    final = Schema.of(_stored(column, rules) for column in _known(incoming, None, waiting))
+    if not final.columns and incoming.columns:
+        raise SchemaError(
+            f"none of the {len(incoming)} columns holds a value yet, so that no type is known to create a table with",
+            remedy="Give one of them a type in the source, or create the table with `lakebed evolve`.",
+        )
     return EvolutionPlan(
         current=None,
         incoming=incoming,
@@ -230,7 +261,18 @@ def _plan_creation(incoming: Schema, rules: FormatRules) -> EvolutionPlan:
         conflicts=(),
         final=final,
         sources=tuple(Source(column.name, column.name) for column in final),
+        waiting=tuple(waiting),
     )
+
+
+def _known(incoming: Schema, current: Schema | None, waiting: list[Path]) -> Iterator[Column]:
+    """The incoming columns without what waits for a type, which is noted in `waiting`."""
+    for column in incoming:
+        present = None if current is None else current.get(column.name)
+        type_, paths = without_unknown(column.type, None if present is None else present.type, (column.name,))
+        waiting += paths
+        if type_ is not None:
+            yield column if type_ == column.type else replace(column, type=type_)
 
 
 class _Planner:
@@ -245,13 +287,15 @@ class _Planner:
         self._conflicts: list[tuple[Column, Column, Mismatch]] = []
 
     def plan(self) -> EvolutionPlan:
-        for arriving in self._incoming:
+        waiting: list[Path] = []
+        for arriving in _known(self._incoming, self._current, waiting):
             if (present := self._current.get(arriving.name)) is not None:
                 self._match(present, arriving)
             else:
                 self._add(replace(arriving, nullable=True), arriving.name)
         # Variants come last: their names must give way to every real column.
         conflicts = tuple(self._variants())
+        superseded = tuple(self._superseded()) if self._policy.on_conflict == "variant" else ()
         for key, column in self._final.items():
             if key not in self._sources:
                 self._final[key] = replace(column, nullable=True)
@@ -266,6 +310,8 @@ class _Planner:
             conflicts=conflicts,
             final=final,
             sources=tuple(Source(column.name, self._sources.get(fold(column.name))) for column in final),
+            waiting=tuple(waiting),
+            superseded=superseded,
         )
         self._require_allowed(plan)
         return plan
@@ -304,17 +350,35 @@ class _Planner:
         for present, arriving, why in self._conflicts:
             for key in earlier.get(fold(present.name), ()):
                 column = self._final[key]
-                if key not in self._sources and widen(column.type, arriving.type, self._policy.rules) == column.type:
+                # Tables of earlier versions have no note beside a variant; its name and type then say what it is.
+                ours = self._is_noted(key, present, arriving) or key == fold(_variant_name(present, column.type))
+                holds = widen(column.type, arriving.type, self._policy.rules) == column.type
+                if ours and holds and key not in self._sources:
                     self._sources[key] = arriving.name
                     name = column.name
                     break
             else:
-                name = names.give(f"{present.name}{_VARIANT}{_slug(arriving.type)}")
-                origin = arriving.original or present.original
+                name = names.give(_variant_name(present, arriving.type))
                 # Not the original itself: that stays the name of the first column.
-                note = f"{origin} as {arriving.type}" if origin else None
+                note = f"{arriving.original or present.original or present.name}{_NOTE}{arriving.type}"
                 self._add(Column(name, arriving.type, original=note), arriving.name)
             yield Conflict((present.name, *why.path), why.current, why.incoming, why.reason, name)
+
+    def _superseded(self) -> Iterator[str]:
+        """What is left of a column and its variants, known by their notes, where one of them takes the new values."""
+        could_be = _by_prefix(self._final)
+        for arriving in self._incoming:
+            if (present := self._current.get(arriving.name)) is None:
+                continue
+            variants = could_be.get(fold(present.name), ())
+            for key in (fold(present.name), *(key for key in variants if self._is_noted(key, present, arriving))):
+                if key not in self._sources:
+                    yield self._final[key].name
+
+    def _is_noted(self, key: str, present: Column, arriving: Column) -> bool:
+        """Whether the table says that this column is a variant of that one."""
+        notes = tuple(f"{name}{_NOTE}" for name in (present.original, arriving.original, present.name) if name)
+        return (self._final[key].original or "").startswith(notes)
 
     def _require_allowed(self, plan: EvolutionPlan) -> None:
         if plan.adds and not self._policy.add_columns:
@@ -337,6 +401,23 @@ class _Planner:
             )
 
 
+def _lacking(final: DataType, incoming: DataType) -> Lacking:
+    if not isinstance(final, Struct) or not isinstance(incoming, Struct):
+        return {}
+    arriving = {fold(one.name): one.type for one in incoming.fields}
+    found: dict[str, Lacking | None] = {}
+    for one in final.fields:
+        if (type_ := arriving.get(fold(one.name))) is None:
+            found[one.name] = None
+        elif inner := _lacking(one.type, type_):
+            found[one.name] = inner
+    return found
+
+
+def _variant_name(column: Column, type_: DataType) -> str:
+    return f"{column.name}{_VARIANT}{_slug(type_)}"
+
+
 def _by_prefix(names: Iterable[str]) -> dict[str, list[str]]:
     """The names that could be variants, under each part of them that could be the first column's name."""
     found: dict[str, list[str]] = {}
@@ -357,7 +438,8 @@ def _stored(column: Column, rules: FormatRules) -> Column:
             current="not there",
             incoming=str(column.type),
             reason="the target's format has no type that holds it",
-            remedy="Cast it in the source.",
+            remedy="Write it to a target that has this type, or to another type in the source: that a cast loses "
+            "nothing is for you to say.",
         )
     return column if type_ == column.type else replace(column, type=type_)
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from lakebed.errors import ConfigError
 from lakebed.schema.arrow import from_arrow
 from lakebed.schema.names import normalize_column_name
-from lakebed.schema.types import Boolean, DataType, Date, Decimal, Float, Integer, Map, Text, Timestamp
+from lakebed.schema.types import Boolean, DataType, Date, Decimal, Float, Integer, Map, Null, Text, Timestamp
 
 DEFAULT_DECIMALS = "38,18"
 DATETIME = Timestamp("us")
@@ -112,6 +112,9 @@ def column_type(original: str, declared_type: str | None = None, *, decimals: st
         return parse_decimals(decimals)
     if declared_type == "DateTime":
         return DATETIME
+    if not slash and declared_type == "null":
+        # A Parquet file that holds nothing but NULL in the column: its type is not known.
+        return known or Null()
     return Text() if slash else _export_type(declared_type, decimals)
 
 

@@ -157,7 +157,7 @@ class Ledger:
             connection.execute(delete(SUMS).where(_matches(SUMS, key)))
             for one in outcome.sums:
                 connection.execute(insert(SUMS).values(key | rows.of_sum(one)))
-            _upsert(connection, TABLES, {"table_address": table}, {"version_left": outcome.version})
+            _upsert(connection, TABLES, {"table_address": table}, {"version_left": outcome.left or outcome.version})
             return rows.load(connection.execute(select(LOADS).where(_matches(LOADS, key))).one())
 
     def fail_load(self, claim: Claim, table: str, slice_: Slice, delivery: str, error: str, *, seconds: float) -> None:

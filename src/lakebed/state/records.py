@@ -71,6 +71,7 @@ class LoadOutcome:
     files: int
     seconds: float
     version: str
+    left: str = ""  # what the table is while nobody else writes to it, where the version does not tell that
     plan_hash: str | None = None
     complete: bool = True
     reconciled: bool | None = None

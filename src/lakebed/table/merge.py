@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import Settings, load_settings
 from lakebed.engines.protocols.engine import EngineName, EngineOptions
-from lakebed.engines.protocols.merge import CheckedSource, MergeEngine, MergeInput, MergeJob, MergeSource
+from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeEngine, MergeInput, MergeJob, MergeSource
 from lakebed.engines.registry import choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
@@ -24,7 +24,7 @@ from lakebed.merge_core import refusals
 from lakebed.merge_core.follow import find_arrivals, follow, same_schema_change
 from lakebed.merge_core.plan import MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
-from lakebed.merge_core.result import MergeResult, check_balance
+from lakebed.merge_core.result import MergedFile, MergeResult, check_balance, waiting_columns
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging, WrittenFile
@@ -34,6 +34,7 @@ from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
 from lakebed.state.unrecorded import change_properties
 from lakebed.storage import Storage
+from lakebed.table.merge_input import readable
 from lakebed.table.recount import Recount
 from lakebed.table.schema_history import SchemaHistory
 from lakebed.targets.address import Address, open_target
@@ -60,6 +61,7 @@ def merge(
     dedup_order_by: Sequence[str] | str | None = None,
     partition_by: Sequence[str] | str | None = None,
     partition_columns: Sequence[str] | str | None = None,
+    on_conflict: Literal["refuse", "variant"] = "refuse",
     spark: "SparkSession | None" = None,
     master: str | None = None,
     remote: str | None = None,
@@ -69,10 +71,12 @@ def merge(
 ) -> MergeResult:
     """Merges a source into a table and says what it did; a refusal raises DatasetMergeError and changes nothing.
 
-    The source is a pyarrow Table or RecordBatchReader, a path to Parquet, anything with an Arrow stream, or a Spark
-    DataFrame. The target is an address or a path. Without an engine it is Spark for a DataFrame, or where `spark`,
-    `master` or `remote` say where Spark runs, and DuckDB otherwise. `partition_columns` is another name of
-    `partition_by`.
+    The source is a pyarrow Table or RecordBatchReader, anything with an Arrow stream, a Polars LazyFrame, a Spark
+    DataFrame, rows as dictionaries, a dictionary of columns, a list or generator of tables, or paths, patterns too, to
+    Parquet, Arrow IPC, CSV or JSON files; the last two are typed by the table's columns. The target is an address or a
+    path. Without an engine it is Spark for a DataFrame, or where `spark`, `master` or `remote` say where Spark runs,
+    and DuckDB otherwise. `partition_columns` is another name of `partition_by`. A type that does not fit the
+    table's is refused, or with `on_conflict="variant"` gets a column of its own.
 
     >>> done = lakebed.merge(pa.table({"id": [1, 2], "cost": [3, 4]}), "parquet:costs", keys="id")
     >>> done.inserted, done.updated, done.total
@@ -85,6 +89,7 @@ def merge(
         schema_evolution=schema_evolution,
         dedup_order_by=dedup_order_by,
         partition_by=_one_of(partition_by, partition_columns),
+        on_conflict=on_conflict,
     )
     flags = {"workdir": None if workdir is None else os.fspath(workdir), "master": master, "remote": remote}
     settings = load_settings(flags)
@@ -93,7 +98,7 @@ def merge(
     options = EngineOptions(spark, asks_for_session, require_flag(use_merge))
     chosen = _engine(engine, source, options)
     table = _open(target, settings, storage, read_only=dry_run)
-    with chosen.open(source, storage.settings.resolved(), settings) as rows:
+    with readable(source, table, storage) as given, chosen.open(given, storage.settings.resolved(), settings) as rows:
         run = _Run(
             spec,
             rows,
@@ -158,7 +163,7 @@ class _Run:
         except LakebedError as error:
             # Files that another commit replaces while an engine reads them make it fail, or miscount, in any way.
             if self.target.state().version == state.version:
-                raise
+                raise self._refusal(error) from error
             raise ConcurrentModification(
                 f"{self.target.address} was changed while its files were read: {error.message}"
             ) from error
@@ -168,6 +173,12 @@ class _Run:
                 f"{self.target.address} could not be written: {error}",
                 remedy="See that the disk has room and can be written, and run the merge again.",
             ) from error
+
+    def _refusal(self, error: LakebedError) -> LakebedError:
+        """A type that the target cannot hold is refused like any other that does not fit."""
+        if not isinstance(error, UnsupportedType):
+            return error
+        return refusals.incompatible(self.spec, error.message, column=error.column, remedy=error.remedy)
 
     def _merge(self, state: TableState) -> MergeResult:
         unified = self._unified(state)
@@ -194,7 +205,7 @@ class _Run:
             log.info("files of %s that other writers had covered were rewritten first", self.target.address)
         elif self.dry_run and (covered := target.unsettled()):
             log.warning(
-                "%s: other writers deleted rows or renamed columns of %d files; the merge rewrites them first, "
+                "%s: other writers covered %d files with deletes or with other names; the merge rewrites them first, "
                 "and this dry run counts them as they are",
                 self.target.address,
                 covered,
@@ -218,7 +229,9 @@ class _Run:
         in_path = self.target.capabilities.partition_in_path
         paths = (wanted if state.exists else given) if in_path else ()
         current = state.schema if state.exists else None
-        return unify(self.spec, current, incoming, rules=self.target.capabilities.rules, paths=paths)
+        partitions = wanted if state.exists else ()
+        rules = self.target.capabilities.rules
+        return unify(self.spec, current, incoming, rules=rules, paths=paths, partition_by=partitions)
 
     def _check(self, unified: Unified) -> CheckedSource:
         if self.checked is None or self.checked[0] != unified:
@@ -226,16 +239,16 @@ class _Run:
         return self.checked[1]
 
     def _plan(self, unified: Unified, state: TableState, source: CheckedSource, recount: Recount | None) -> MergePlan:
-        files = with_bounds(state.files, self.storage, unified.spec.keys)
+        files = with_bounds(state.files, self.storage, unified.spec.keys, ids=state.field_ids)
         pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         _refuse_nulls(unified, pruned.nulls)
         # Without candidates too: what an earlier attempt found in files that are gone must not count.
-        in_path = self._in_path(state.partition_by)
-        matches = self.rows.match(unified, pruned.candidates, in_path=in_path)
+        layout = FileLayout(self._in_path(state.partition_by), state.field_ids)
+        matches = self.rows.match(unified, pruned.candidates, layout=layout)
         _refuse_nulls(unified, matches.nulls)
         if pruned.candidates:
             if recount is not None:
-                recount.check_matched(unified.spec, pruned.candidates, matches, in_path=in_path)
+                recount.check_matched(unified.spec, pruned.candidates, matches, layout=layout)
             pass_checkpoint("keys matched")
         narrow = {file.uri for file in self.target.files_to_widen(state, unified.evolution)}
         return plan_merge(
@@ -273,7 +286,10 @@ class _Run:
             plan, commit = self._commit_files(state, staging, plan, merged.files)
         pass_checkpoint("merge committed")
         self._remember(plan.evolution, commit.version)
-        return _result(plan, dry_run=False)
+        files = tuple(
+            MergedFile(commit.places.get(file.path, file.path), file.rows, file.size_bytes) for file in merged.files
+        )
+        return replace(_result(plan, dry_run=False), files=files)
 
     def _commit_files(
         self, state: TableState, staging: Staging, plan: MergePlan, files: tuple[WrittenFile, ...]
@@ -308,12 +324,14 @@ class _Run:
         # Rows that another writer deleted beside its files are still inside them: those are settled first.
         if arrivals is None or now.rows != sum(file.rows for file in now.files):
             return None
-        files, source = with_bounds(arrivals.new, self.storage, unified.spec.keys), self._check(unified)
+        files = with_bounds(arrivals.new, self.storage, unified.spec.keys, ids=now.field_ids)
+        source = self._check(unified)
         pruned = prune(files, source.keys, only_extremes=source.only_extremes)
         if pruned.nulls:
             return None
         if pruned.candidates:
-            matches = self.rows.match(unified, pruned.candidates, in_path=self._in_path(now.partition_by))
+            layout = FileLayout(self._in_path(now.partition_by), now.field_ids)
+            matches = self.rows.match(unified, pruned.candidates, layout=layout)
             if matches.rows or matches.nulls:
                 return None
         return follow(plan, unified, arrivals)
@@ -338,6 +356,7 @@ class _Run:
                 delete_matched=does.delete_matched,
                 delete_unmatched=does.delete_unmatched,
                 keeps_missing=unified.spec.keeps_missing,
+                emptied=unified.emptied,
                 dry_run=self.dry_run,
                 properties=change_properties(unified.evolution, self.ledger_place),
                 use_merge=self.use_merge,
@@ -356,7 +375,10 @@ class _Run:
             total=done.rows,
             before=state.rows,
             added_columns=unified.evolution.added_columns if counts else (),
+            waiting_columns=waiting_columns(unified.evolution),
             dry_run=self.dry_run,
+            strategy=unified.spec.strategy,
+            source_rows=source.rows,
         )
 
     def _remember(self, evolution: EvolutionPlan, version: str) -> None:
@@ -384,9 +406,12 @@ def _result(plan: MergePlan, *, dry_run: bool) -> MergeResult:
         total=plan.total,
         before=plan.before,
         added_columns=plan.added_columns,
+        waiting_columns=waiting_columns(plan.evolution),
         files_rewritten=len(plan.rewrite) + len(plan.drop),
         files_kept=len(plan.keep),
         dry_run=dry_run,
+        strategy=plan.spec.strategy,
+        source_rows=plan.source_rows,
         plan=plan if dry_run else None,
     )
 

@@ -14,9 +14,10 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.engines.protocols.merge import CheckedSource, MergeJob
+from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeJob
 from lakebed.engines.shared.failures import arrow_failures
 from lakebed.errors import DatasetMergeError
+from lakebed.kernels.columns import top_level_ids, with_ids
 from lakebed.kernels.keys import KeyIndex
 from lakebed.kernels.merge import match
 from lakebed.kernels.storage_settings import StorageSettings
@@ -33,12 +34,13 @@ MOST_ROWS_OF_OTHERS = 5_000_000
 
 @dataclass(frozen=True)
 class Recount:
-    """The keys of a checked source, to be looked up again. `in_path` are partition columns that lie in paths."""
+    """The keys of a checked source, to be looked up again."""
 
     index: KeyIndex
     schema: pa.Schema
     storage: StorageSettings
     most_rows: int | None
+    counts_matches: bool = True
 
     @classmethod
     def of(cls, source: CheckedSource, storage: StorageSettings) -> "Recount | None":
@@ -47,13 +49,15 @@ class Recount:
             return None
         index = source.index or KeyIndex(source.keys.columns)
         most_rows = MOST_ROWS_OF_OTHERS if source.distributed else None
-        return cls(index, source.keys.schema, storage, most_rows)
+        return cls(index, source.keys.schema, storage, most_rows, not source.matched_by_arrow)
 
     def check_matched(
-        self, spec: MergeSpec, files: Sequence[DataFile], matches: Matches, *, in_path: Sequence[str]
+        self, spec: MergeSpec, files: Sequence[DataFile], matches: Matches, *, layout: FileLayout
     ) -> None:
         """Raises where a file holds more or fewer rows with a key of the source than the engine found there."""
-        found = self._look(spec, files, in_path)
+        if not self.counts_matches:
+            return
+        found = self._look(spec, files, layout)
         for file, rows in zip(files, found, strict=False):
             if len(rows) != (said := matches.rows.get(file.uri, 0)):
                 raise _disagreement(
@@ -69,7 +73,7 @@ class Recount:
         plan, folder = job.plan, job.staging.folder
         files = [DataFile(join(folder, file.path), file.rows, file.size_bytes, file.partition) for file in merged.files]
         stayed = 0 if plan.spec.effects.delete_matched else sum(plan.matched.get(file.uri, 0) for file in plan.rewrite)
-        found = self._look(plan.spec, files, job.in_path)
+        found = self._look(plan.spec, files, FileLayout(job.in_path, top_level_ids(job.physical)))
         if found and (rows := sum(map(len, found))) != stayed + merged.counts.inserted:
             raise _disagreement(
                 plan.spec,
@@ -77,17 +81,21 @@ class Recount:
                 "the new files have a key of the source",
             )
 
-    def _look(self, spec: MergeSpec, files: Sequence[DataFile], in_path: Sequence[str]) -> list[pa.Array]:
+    def _look(self, spec: MergeSpec, files: Sequence[DataFile], layout: FileLayout) -> list[pa.Array]:
         """For each file the keys of its rows that the source has, by number; nothing where it would be too much."""
         if not files or (self.most_rows is not None and sum(file.rows for file in files) > self.most_rows):
             return []
-        shares = [files[start::THREADS] for start in range(min(THREADS, len(files)))]
+        # Each share hashes the source's keys again: no more of them than there are files of so many rows.
+        worth = sum(file.rows for file in files) // max(1, self.index.rows)
+        count = max(1, min(THREADS, len(files), worth))
+        shares = [files[start::count] for start in range(count)]
         with arrow_failures(spec), ThreadPoolExecutor(THREADS) as pool:
-            done = list(pool.map(partial(self._look_into, in_path), shares))
+            done = list(pool.map(partial(self._look_into, layout), shares))
         return [done[place % len(shares)][place // len(shares)] for place in range(len(files))]
 
-    def _look_into(self, in_path: Sequence[str], files: Sequence[DataFile]) -> list[pa.Array]:
-        return [one.positions for one in match(files, self.schema, self.index, self.storage, in_path=in_path)]
+    def _look_into(self, layout: FileLayout, files: Sequence[DataFile]) -> list[pa.Array]:
+        keys = with_ids(self.schema, layout.field_ids)
+        return [one.positions for one in match(files, keys, self.index, self.storage, in_path=layout.in_path)]
 
 
 def _disagreement(spec: MergeSpec, what: str) -> DatasetMergeError:

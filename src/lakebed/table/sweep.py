@@ -18,6 +18,9 @@ from lakebed.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
+# A writer on another machine, of which nothing tells that it runs, is given so long.
+SAFE_AGE_DAYS = 3.0
+
 
 @dataclass(frozen=True)
 class Swept:
@@ -44,13 +47,17 @@ def sweep(
     target: TableLike | None = None,
     *,
     expire_days: float | None = None,
+    older_than_days: float | None = None,
     dry_run: bool = False,
     workdir: str | os.PathLike[str] | None = None,
 ) -> Swept:
     """Removes what crashed runs left, and with `expire_days` snapshots of an Iceberg table older than that.
 
-    Only folders that the ledger recorded before a job wrote into them are looked at, and only once no run that could
-    still commit them is alive; files that a table names stay. Without a target it is every table of the ledger.
+    Two kinds are found: folders that the ledger recorded before a load wrote into them, once no run that could still
+    commit them is alive; and data files, manifests and metadata of any writer of ours, by their names, once they are
+    older than `older_than_days`, three days if it is None. Files that a table, a snapshot, a branch or a tag names
+    stay, and so do those of a local writer that runs, whatever their age. Without a target it is every table of the
+    ledger.
 
     >>> lakebed.sweep(dry_run=True).files
     ()
@@ -69,17 +76,34 @@ def sweep(
             for orphan in ledger.orphans()
             if only is None or orphan.table == only.address
         ]
+        places = [only] if only is not None else _known_tables(workspace, ledger, read_only=dry_run)
+    limit = datetime.now(UTC) - timedelta(days=SAFE_AGE_DAYS if older_than_days is None else older_than_days)
+    loose = tuple(uri for place in places for uri in _sweep_table(place, limit, dry_run=dry_run))
     expired = Expired((), ())
     if expire_days is not None:
         before = datetime.now(UTC) - timedelta(days=expire_days)
         expired = require_snapshots(only).expire(before, dry_run=dry_run)
     return Swept(
         folders=tuple(one.folder for one in left),
-        files=tuple(uri for one in left for uri in one.loose),
+        files=tuple(dict.fromkeys((*(uri for one in left for uri in one.loose), *loose))),
         kept=tuple(uri for one in left for uri in one.committed),
         expired=expired,
         dry_run=dry_run,
     )
+
+
+def _known_tables(workspace: Workspace, ledger: Ledger, *, read_only: bool) -> list[Target]:
+    """The tables that the ledger knows: those that were loaded, and those whose schema was changed here."""
+    names = (*(load.table for load in ledger.loads()), *(change.table for change in ledger.schema_history()))
+    return [workspace.target(name, read_only=read_only) for name in dict.fromkeys(names)]
+
+
+def _sweep_table(target: Target, before: datetime, *, dry_run: bool) -> tuple[str, ...]:
+    """What crashed writers left of one table, listed before anything is removed."""
+    found = target.orphans(before)
+    if found and not dry_run:
+        target.remove_orphans(found)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

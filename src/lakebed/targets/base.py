@@ -27,8 +27,6 @@ class Capabilities:
     # An added or widened column is a metadata change; otherwise files that hold a widened column are rewritten.
     evolves_without_rewrite: bool
     partition_in_path: bool  # the partition column lies in the path, not in the file
-    # Whoever changes a value changes the version; otherwise a stranger's UPDATE shows only when rows are counted.
-    version_tells_all: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,7 @@ class TableState:
     """A table as it was read: what plans are made from, and what a commit is checked against.
 
     `txns` are the apps whose numbered writes it holds, each with the last version.
+    `field_ids` say by which id a file knows a column of the table; there are none where names say it as well.
     """
 
     exists: bool
@@ -53,6 +52,14 @@ class TableState:
     partition_by: tuple[str, ...] = ()
     files: tuple[DataFile, ...] = ()
     txns: Mapping[str, int] = field(default_factory=dict)
+    field_ids: Mapping[str, int] = field(default_factory=dict)
+    # Of the place: changes whenever anybody writes there. Empty where whoever changes a value changes the version.
+    fingerprint: str = ""
+
+    @property
+    def seen(self) -> str:
+        """What the ledger remembers of a table that was counted: while it is the same, every value is."""
+        return f"{self.version}@{self.fingerprint}" if self.fingerprint else self.version
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,9 @@ class Commit:
     rows: int
     files_added: int
     files_removed: int
+    places: Mapping[str, str] = field(default_factory=dict)  # where added files lie now, by their paths in the staging
+    # The table's `seen` after it, or what equals none that comes where another wrote in between. Empty: the version.
+    left: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +151,17 @@ class Target(Protocol):
         """Whether this is a folder that `stage` of this table may have opened: nothing else is swept in its name."""
         ...
 
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Files that crashed writers of ours left, none of them younger than this.
+
+        Nothing that the table, or a snapshot, branch or tag of it names, and nothing of a writer that is known to run.
+        """
+        ...
+
+    def remove_orphans(self, files: Sequence[str]) -> None:
+        """Removes what `orphans` found."""
+        ...
+
     def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         """Rows and exact sums of the committed table, for reconciliation."""
         ...
@@ -167,6 +188,7 @@ class RowMerge:
     delete_matched: bool = False
     delete_unmatched: bool = False
     keeps_missing: bool = True
+    emptied: tuple[str, ...] = ()  # columns that an update sets to NULL though the source lacks them
     dry_run: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)  # what the commit says about itself
     use_merge: bool | None = None  # of a target that has MERGE and another way: which of them; None is its own choice
@@ -193,7 +215,7 @@ class MergesRows(Protocol):
 
 @runtime_checkable
 class Settles(Protocol):
-    """A target whose files other writers may cover: with deletes beside them, or with new names for their columns."""
+    """A target whose files other writers may cover: with deletes beside them, or with another meaning of names."""
 
     def unsettled(self) -> int:
         """How many files there are that engines may not read as they are."""

@@ -6,12 +6,16 @@ from lakebed.testing.merge_scenarios import MOMENT, NAIVE, NAN, OLD, Scenario
 from lakebed.testing.rows import rows
 
 NESTED = {"l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.string())}
+FIXED = {"id": pa.binary(4), "k": pa.binary(2)}
 HELPERS = "id merge_action filename file_row_number source target rowid"
 
 
 def _struct(fields: dict[str, pa.DataType]) -> dict[str, pa.DataType]:
     return {"s": pa.struct(list(fields.items()))}
 
+
+A_AND_B = _struct({"a": pa.int64(), "b": pa.string()})
+DEEP = _struct({"a": pa.struct([("x", pa.int64()), ("y", pa.int64())]), "b": pa.string()})
 
 SCHEMAS = (
     Scenario(
@@ -149,17 +153,98 @@ SCHEMAS = (
         (0, 1, 0),
     ),
     Scenario(
-        "a struct that lacks a field is NULL there",
-        rows(
-            "id s", (1, {"a": 1, "b": "x"}), (2, {"a": 2, "b": "y"}), types=_struct({"a": pa.int64(), "b": pa.string()})
-        ),
+        "a field of a struct that the source lacks keeps its value",
+        rows("id s", (1, {"a": 1, "b": "x"}), (2, {"a": 2, "b": "y"}), types=A_AND_B),
+        rows("id s", (2, {"b": "Y"}), (3, {"b": "Z"}), types=_struct({"b": pa.string()})),
+        rows("id s", (1, {"a": 1, "b": "x"}), (2, {"a": 2, "b": "Y"}), (3, {"a": None, "b": "Z"}), types=A_AND_B),
+        (1, 1, 0),
+    ),
+    Scenario(
+        "a field of a struct that the source lacks is emptied when asked",
+        rows("id s", (1, {"a": 1, "b": "x"}), (2, {"a": 2, "b": "y"}), types=A_AND_B),
         rows("id s", (2, {"b": "Y"}), types=_struct({"b": pa.string()})),
+        rows("id s", (1, {"a": 1, "b": "x"}), (2, {"a": None, "b": "Y"}), types=A_AND_B),
+        (0, 1, 0),
+        options={"missing": "null"},
+    ),
+    Scenario(
+        "a NULL struct empties what the source has and keeps what it lacks",
+        rows("id s", (1, {"a": 1, "b": "x"}), (2, {"a": None, "b": "y"}), (3, None), types=A_AND_B),
+        rows("id s", (1, None), (2, None), (3, {"b": "Z"}), (4, None), types=_struct({"b": pa.string()})),
+        rows("id s", (1, {"a": 1, "b": None}), (2, None), (3, {"a": None, "b": "Z"}), (4, None), types=A_AND_B),
+        (1, 3, 0),
+    ),
+    Scenario(
+        "structs in structs keep what the source lacks",
         rows(
             "id s",
-            (1, {"a": 1, "b": "x"}),
-            (2, {"a": None, "b": "Y"}),
-            types=_struct({"a": pa.int64(), "b": pa.string()}),
+            (1, {"a": {"x": 1, "y": 2}, "b": "p"}),
+            (2, {"a": {"x": 3, "y": 4}, "b": "q"}),
+            (3, {"a": None, "b": "r"}),
+            (4, None),
+            types=DEEP,
         ),
+        rows(
+            "id s",
+            (1, {"a": {"y": 20}}),
+            (2, {"a": None}),
+            (3, {"a": {"y": 30}}),
+            (4, {"a": {"y": 40}}),
+            types=_struct({"a": pa.struct([("y", pa.int64())])}),
+        ),
+        rows(
+            "id s",
+            (1, {"a": {"x": 1, "y": 20}, "b": "p"}),
+            (2, {"a": {"x": 3, "y": None}, "b": "q"}),
+            (3, {"a": {"x": None, "y": 30}, "b": "r"}),
+            (4, {"a": {"x": None, "y": 40}, "b": None}),
+            types=DEEP,
+        ),
+        (0, 4, 0),
+    ),
+    Scenario(
+        "a struct that lacks a field and brings another",
+        rows("id s", (1, {"a": 1, "b": "x"}), types=A_AND_B),
+        rows("id s", (1, {"C": True, "A": 5}), types=_struct({"C": pa.bool_(), "A": pa.int64()})),
+        rows(
+            "id s",
+            (1, {"a": 5, "b": "x", "C": True}),
+            types=_struct({"a": pa.int64(), "b": pa.string(), "C": pa.bool_()}),
+        ),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "structs in lists are values",
+        rows("id l", (1, [{"a": 1, "b": "x"}]), types={"l": pa.list_(A_AND_B["s"])}),
+        rows("id l", (1, [{"b": "Y"}]), types={"l": pa.list_(pa.struct([("b", pa.string())]))}),
+        rows("id l", (1, [{"a": None, "b": "Y"}]), types={"l": pa.list_(A_AND_B["s"])}),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "a type that does not fit gets a column of its own when asked",
+        rows("id v", (1, 5), (2, 6)),
+        rows("id v", (2, "six"), (3, "seven")),
+        rows("id v v__text", (1, 5, None), (2, None, "six"), (3, None, "seven")),
+        (1, 1, 0),
+        options={"on_conflict": "variant"},
+    ),
+    Scenario(
+        "a key has no variant",
+        rows("id v", (1, "a")),
+        rows("id v", ("1", "b")),
+        refusal="KEY_TYPE_MISMATCH",
+        column="id",
+        options={"on_conflict": "variant"},
+    ),
+    Scenario(
+        "a column that holds nothing waits for its type",
+        rows("id v s", (1, "a", {"a": 1}), types=_struct({"a": pa.int64()})),
+        rows(
+            "id v w s",
+            (1, None, None, {"a": 2, "n": None}),
+            types={"v": pa.null(), "w": pa.null(), **_struct({"a": pa.int64(), "n": pa.null()})},
+        ),
+        rows("id v:text s", (1, None, {"a": 2}), types=_struct({"a": pa.int64()})),
         (0, 1, 0),
     ),
     Scenario(
@@ -168,6 +253,20 @@ SCHEMAS = (
         rows("id l m", (2, [3], [("x", None)]), (3, [], None), types=NESTED),
         rows("id l m", (1, [1, 2], [("k", "v")]), (2, [3], [("x", None)]), (3, [], None), types=NESTED),
         (1, 1, 0),
+    ),
+    Scenario(
+        "binary of a fixed length stays so",
+        rows("id k v", (b"0001", b"ab", 1), (b"0002", b"cd", 2), types=FIXED),
+        rows("id k v", (b"0002", b"CD", 20), (b"0003", b"ef", 3), types=FIXED),
+        rows("id k v", (b"0001", b"ab", 1), (b"0002", b"CD", 20), (b"0003", b"ef", 3), types=FIXED),
+        (1, 1, 0),
+    ),
+    Scenario(
+        "a struct without fields is refused",
+        OLD,
+        rows("id v s", (1, "x", {}), types={"s": pa.struct([])}),
+        refusal="SCHEMA_INCOMPATIBLE",
+        column="s",
     ),
     Scenario(
         "columns named like helpers are the user's",

@@ -1,7 +1,7 @@
 -- postgres |
 create table n (a int, b int); alter table n rename a to z; select * from n
 --> CREATE_TABLE n:
---> ALTER :
+--> ALTER : n.z <- n.a tables=n
 --> SELECT : z <- n.z | b <- n.b tables=n star=full
 
 -- spark | t(a, b, c); u(a, d); w(e)
@@ -28,7 +28,7 @@ create temp table n (x int) on commit preserve rows; select * from n
 
 -- snowflake | T(A,B,C)
 copy into t from (select $1, $2, $3 from @stage)
---> COPY T: A <- | B <- | C <- tables=@stage
+--> COPY T: A <- @stage.$1 | B <- @stage.$2 | C <- @stage.$3 tables=@stage
 --! UNKNOWN_TABLE warning the columns of @stage are not known
 
 -- mysql | t(a, b, c); u(a, d); w(e)
@@ -64,7 +64,7 @@ CREATE TABLE cat.db.t (a INT, b INT);
 ALTER TABLE cat.db.t RENAME TO cat.db.u;
 SELECT * FROM cat.db.u
 --> CREATE_TABLE CAT.DB.T:
---> ALTER :
+--> ALTER : CAT.DB.U.A <- CAT.DB.T.A | CAT.DB.U.B <- CAT.DB.T.B tables=CAT.DB.T
 --> SELECT : A <- CAT.DB.U.A | B <- CAT.DB.U.B tables=CAT.DB.U star=full
 
 -- snowflake
@@ -73,7 +73,7 @@ ALTER TABLE cat.db.t RENAME TO cat.other.u;
 SELECT a FROM cat.other.u;
 SELECT a FROM cat.db.t
 --> CREATE_TABLE CAT.DB.T:
---> ALTER :
+--> ALTER : CAT.OTHER.U.A <- CAT.DB.T.A | CAT.OTHER.U.B <- CAT.DB.T.B tables=CAT.DB.T
 --> SELECT : A <- CAT.OTHER.U.A tables=CAT.OTHER.U
 --> SELECT : A <- CAT.DB.T.A tables=CAT.DB.T
 --! UNKNOWN_TABLE info the columns of CAT.DB.T are not known
@@ -83,7 +83,7 @@ CREATE TABLE db.t (a INT);
 ALTER TABLE db.t RENAME TO u;
 SELECT * FROM db.u
 --> CREATE_TABLE db.t:
---> ALTER :
+--> ALTER : db.u.a <- db.t.a tables=db.t
 --> SELECT : a <- db.u.a tables=db.u star=full
 
 -- postgres
@@ -91,5 +91,5 @@ CREATE TABLE db.t (a INT);
 ALTER TABLE db.t RENAME TO u;
 SELECT * FROM db.u
 --> CREATE_TABLE db.t:
---> ALTER :
+--> ALTER : db.u.a <- db.t.a tables=db.t
 --> SELECT : a <- db.u.a tables=db.u star=full

@@ -204,7 +204,7 @@ create table #x (i int); insert into #x select a from t; select * from #x; drop 
 
 -- spark | t(a, b, c); u(a, d); w(e)
 alter table t rename column a to z; select * from t; select z from t
---> ALTER :
+--> ALTER : t.z <- t.a tables=t
 --> SELECT : a <- ~t.a | b <- ~t.b | c <- ~t.c tables=t star=full
 --> SELECT : z <- ~t.z tables=t
 --! SCHEMA_MISMATCH warning t differs from the imported schema (only in the script: z; only imported: a); the imported columns are used
@@ -215,22 +215,22 @@ create table n(a int); alter table n add column b int first; alter table n add c
 --> CREATE_TABLE n:
 --> ALTER :
 --> ALTER :
---> ALTER :
+--> ALTER : n.cc <- n.c tables=n
 --> ALTER :
 --> SELECT : b <- n.b | a <- n.a | cc <- n.cc tables=n star=full
 
 -- mysql |
 create table n(a int); alter table n change a aa int; alter table n modify aa bigint; alter table n add column q int after aa, add z int; rename table n to m; select * from m
 --> CREATE_TABLE n:
+--> ALTER : n.aa <- n.a tables=n
 --> ALTER :
 --> ALTER :
---> ALTER :
---> ALTER :
+--> ALTER : m.aa <- n.aa | m.q <- n.q | m.z <- n.z tables=n
 --> SELECT : aa <- m.aa | q <- m.q | z <- m.z tables=m star=full
 
 -- tsql |
 exec sp_rename 'n.a', 'b', 'COLUMN'; select 1
---> ALTER :
+--> ALTER : n.b <- n.a tables=n
 --> SELECT : <-
 
 -- databricks | t(a, b, c); u(a, d); w(e)
@@ -261,7 +261,7 @@ truncate table t; load data inpath 'x' into table t; create function f as 'x'; c
 --> LOAD_DATA t:
 --> CREATE_FUNCTION :
 --> CALL :
---! UNSUPPORTED_SYNTAX warning this CREATE FUNCTION is not analysed
+--! UNSUPPORTED_SYNTAX warning this function has no body that is known, and is not analysed
 --! UNSUPPORTED_SYNTAX warning this CALL is not analysed
 
 -- postgres | t(a, b, c); u(a, d); w(e)
@@ -284,7 +284,6 @@ select * from t match_recognize (partition by a order by b measures first(c) as 
 
 -- spark |
 ;;; -- c
-
 
 -- spark |
 select

@@ -45,7 +45,7 @@ select t.* except (b) from t
 
 -- duckdb | t(a, b, c); u(a, d); w(e)
 select * replace (upper(b) as b) exclude (c) from t
---> UNKNOWN :
+--> SELECT : tables=t~
 --! PARSE_ERROR error Invalid expression / Unexpected token
 
 -- snowflake | T(A,B)
@@ -169,7 +169,7 @@ select inline(arr) from t
 
 -- snowflake | T(A); U(A,D)
 select t.a, s.x from t lateral join (select max(d) x from u where u.a = t.a) s
---> UNKNOWN :
+--> SELECT : tables=T~,U~
 --! PARSE_ERROR error Required keyword: 'this' missing for <class 'sqlglot.expressions.query.Lateral'>
 
 -- postgres | t(id,tags)

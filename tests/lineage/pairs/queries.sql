@@ -159,7 +159,7 @@ select * except (a), b as bb from t
 
 -- snowflake | t(a, b, c); u(a, d); w(e)
 select t.* exclude (a), u.* rename (d as dd) replace (a+1 as a) from t join u using (a)
---> UNKNOWN :
+--> SELECT : tables=t~,u~
 --! PARSE_ERROR error Invalid expression / Unexpected token
 
 -- duckdb | t(a, b, c); u(a, d); w(e)

@@ -18,7 +18,7 @@ SELECT s.* FROM t
 -- bigquery | t(id, s)
 SELECT t.s.* FROM t
 --> SELECT : tables=t star=none
---! APPROXIMATE_LINEAGE warning the fields of s are not known, so its star cannot be expanded
+--! APPROXIMATE_LINEAGE warning the fields of t.s are not known, so its star cannot be expanded
 
 -- snowflake | T(A, B, C)
 SELECT * RENAME (b AS bb) FROM t
@@ -73,7 +73,7 @@ SELECT cat.db.t.*, u.c FROM cat.db.t, u
 -- postgres | db.t(a, b)
 SELECT nowhere.t.* FROM db.t
 --> SELECT : tables=db.t star=none
---! UNRESOLVED_REFERENCE error t.* does not name anything that this query reads
+--! UNRESOLVED_REFERENCE error nowhere.t.* does not name anything that this query reads
 
 -- duckdb | t(a, b, c)
 SELECT * EXCLUDE (b) REPLACE (a + c AS a) FROM t

@@ -152,9 +152,9 @@ create table n (a int, b int); alter table n add column c int; alter table n dro
 --> CREATE_TABLE n:
 --> ALTER :
 --> ALTER :
---> ALTER :
+--> ALTER : n.bb <- n.b tables=n
 --> SELECT : bb <- n.bb | c <- n.c tables=n star=full
---> ALTER :
+--> ALTER : m.bb <- n.bb | m.c <- n.c tables=n
 --> SELECT : bb <- m.bb | c <- m.c tables=m star=full
 --> SELECT : tables=n~ star=none
 --! UNKNOWN_TABLE info the columns of n are not known

@@ -62,3 +62,18 @@ def test_the_last_rows_of_a_column_may_go_but_not_the_column(tmp_path: Path) -> 
     loader.load([], replacing=OCTOBER)
     assert target.state().schema["tag"].original == "Tag"
     assert [row["id"] for row in contents(target)] == [2]
+
+
+def test_columns_of_a_later_file_count_though_earlier_ones_are_alike(tmp_path: Path) -> None:
+    target = ParquetTarget(str(tmp_path / "t"))
+    loader = Loader(target, StorageSettings(), ())
+    for number in (1, 2, 3):
+        loader.load(rows(OCTOBER, [number]))
+    loader.load(rows(NOVEMBER, [4], tag="x"), schema=WIDER)
+    names = sorted((tmp_path / "t").rglob("*.parquet"))
+    # The file with the column comes last, after several of one schema.
+    wide = next(path for path in names if "tag" in pq.read_schema(path).names)
+    wide.rename(wide.with_name("zzz.parquet"))
+    loader.load(rows(NOVEMBER, [5]))
+    assert carriers(tmp_path / "t") == []
+    assert target.state().schema["tag"].original == "Tag"

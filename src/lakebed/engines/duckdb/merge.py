@@ -7,11 +7,12 @@ same is done with UNION ALL and NOT EXISTS.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lakebed.config import Settings
 from lakebed.engines.duckdb import sql
@@ -19,13 +20,15 @@ from lakebed.engines.duckdb.session import Scratch, private_connection
 from lakebed.engines.duckdb.version import choose_merge, merge_unavailable
 from lakebed.engines.duckdb.write import Ready, Writer, copy, folded
 from lakebed.engines.protocols.engine import EngineOptions
-from lakebed.engines.protocols.merge import CheckedSource, MergeInput, MergeJob, MergeSource
+from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeInput, MergeJob, MergeSource
 from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.failures import engine_failures
 from lakebed.engines.shared.sources import BATCH_ROWS, opened
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError, UnsupportedType
+from lakebed.kernels.columns import find_columns, with_ids
+from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import counting
 from lakebed.kernels.merge import read_keys
 from lakebed.kernels.storage_settings import StorageSettings
@@ -99,10 +102,10 @@ class DuckDBSource:
         self._ready = Ready(unified, rows, table, keys, number, native, checked.key_schema)
         return CheckedSource(checked.table.num_rows, checked.keys, index=checked.index)
 
-    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+    def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
         if self._arrow is not None:
             self._leave_to_arrow(unified.spec)
-            return self._arrow.match(unified, files, in_path=in_path)
+            return self._arrow.match(unified, files, layout=layout)
         ready = self._known()
         if self._matched is not None:
             self._scratch.drop(self._matched)
@@ -111,7 +114,7 @@ class DuckDBSource:
             return Matches()
         self._reach([file.uri for file in files])
         with duckdb_failures(unified.spec, files):
-            keys = self._target_keys(ready, files, in_path)
+            keys = self._target_keys(ready, files, layout)
             nulls = self._null_keys(ready, keys, files)
             self._matched = self._scratch.table("matched", self._matched_rows(ready, keys))
             counted = self._scratch.rows(f"SELECT {q(sql.FILE)}, count(*) FROM {q(self._matched)} GROUP BY ALL")
@@ -168,18 +171,48 @@ class DuckDBSource:
         file, number = f"CAST(NULL AS VARCHAR) AS {q(sql.FILE)}", f"CAST(NULL AS BIGINT) AS {q(ready.number)}"
         return self._scratch.table("matched", f"SELECT {file}, {keys}, {number} LIMIT 0")
 
-    def _target_keys(self, ready: Ready, files: Sequence[DataFile], in_path: Sequence[str]) -> str:
+    def _target_keys(self, ready: Ready, files: Sequence[DataFile], layout: FileLayout) -> str:
         """The keys of the candidate files, in the table's types, each with its file."""
         if ready.reads_with_arrow:
-            return f"SELECT * FROM {q(self._keys_from_arrow(ready, files, in_path))}"
+            return f"SELECT * FROM {q(self._keys_from_arrow(ready, files, layout))}"
+        return " UNION ALL ".join(
+            self._keys_of(ready, some, called, layout.in_path) for called, some in self._by_names(ready, files, layout)
+        )
+
+    def _by_names(
+        self, ready: Ready, files: Sequence[DataFile], layout: FileLayout
+    ) -> Iterator[tuple[dict[str, str | None], Sequence[DataFile]]]:
+        """The files by what they call the keys; only where names mislead do they have to be asked."""
+        if not layout.field_ids:
+            yield {key: key for key in ready.spec.keys}, files
+            return
+        keys = with_ids(ready.key_schema, layout.field_ids)
+        alike: dict[bytes, tuple[dict[str, str | None], list[DataFile]]] = {}
+        for file in files:
+            opened_by, path = filesystem(file.uri, self._storage)
+            present = pq.read_schema(path, filesystem=opened_by).remove_metadata()
+            places = find_columns(keys, present)
+            called = [None if place is None else present.names[place] for place in places]
+            # Files that give one name to different types must not be read together.
+            group = alike.setdefault(
+                present.serialize().to_pybytes(), (dict(zip(ready.spec.keys, called, strict=True)), [])
+            )
+            group[1].append(file)
+        yield from alike.values()
+
+    def _keys_of(
+        self, ready: Ready, files: Sequence[DataFile], called: Mapping[str, str | None], in_path: Sequence[str]
+    ) -> str:
         paths = {fold(name): name for name in in_path}
         columns = [f"{sql.TARGET}.{q(sql.FILE)}"]
         needs_paths = False
         for key, own in zip(ready.spec.keys, sql.scratch_keys(ready.spec.keys), strict=True):
             kind = to_duckdb(ready.final[key].type, column=key)
-            origin = sql.PATHS if fold(key) in paths else sql.TARGET
-            needs_paths = needs_paths or origin == sql.PATHS
-            columns.append(f"CAST({origin}.{q(key)} AS {kind}) AS {q(own)}")
+            name = called[key]
+            value = "NULL" if name is None else f"{sql.TARGET}.{q(name)}"
+            if fold(key) in paths:
+                needs_paths, value = True, f"{sql.PATHS}.{q(key)}"
+            columns.append(f"CAST({value} AS {kind}) AS {q(own)}")
         rows = sql.read_files([file.uri for file in files], filename=sql.FILE)
         if not needs_paths:
             return f"SELECT {', '.join(columns)} FROM {rows} AS {sql.TARGET}"
@@ -191,17 +224,18 @@ class DuckDBSource:
         join = f"{q(view)} AS {sql.PATHS} USING ({q(sql.FILE)})"
         return f"SELECT {', '.join(columns)} FROM {rows} AS {sql.TARGET} JOIN {join}"
 
-    def _keys_from_arrow(self, ready: Ready, files: Sequence[DataFile], in_path: Sequence[str]) -> str:
+    def _keys_from_arrow(self, ready: Ready, files: Sequence[DataFile], layout: FileLayout) -> str:
         """The same as a table, read by Arrow, which takes no column for something else."""
         own = [
             key.with_name(name).with_nullable(True)
             for key, name in zip(ready.key_schema, sql.scratch_keys(ready.spec.keys), strict=True)
         ]
         schema = pa.schema([pa.field(sql.FILE, pa.string()), *own])
+        keys = with_ids(ready.key_schema, layout.field_ids)
 
         def batches() -> Iterator[pa.RecordBatch]:
             for file in files:
-                columns = read_keys(file, ready.key_schema, self._storage, in_path=in_path)
+                columns = read_keys(file, keys, self._storage, in_path=layout.in_path)
                 uris = pa.chunked_array([pa.repeat(pa.scalar(file.uri), len(columns[0]))])
                 yield from pa.table([uris, *columns], schema=schema).to_batches(max_chunksize=BATCH_ROWS)
 

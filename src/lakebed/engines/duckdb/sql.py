@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
+from lakebed.kernels.columns import field_id, find_columns, nested_agree
 from lakebed.merge_core.spec import RowEffects
-from lakebed.schema.duckdb import OWN, quote_literal, to_duckdb
+from lakebed.model import Lacking
+from lakebed.schema.duckdb import OWN, quote_literal, struct_with_kept_fields, to_duckdb
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.types import Schema, fold
 
@@ -16,6 +18,9 @@ FILE = f"{OWN} file"
 NUMBER = f"{OWN} row"
 # Aliases, quoted. Plain ones would do until a user has a struct of that name: then `target.id` is a field of it.
 TARGET, SOURCE, WANTED, PATHS = (q(f"{OWN} {word}") for word in ("target", "source", "wanted", "paths"))
+# DuckDB's own row groups hold 122,880 rows, for each of which a thread that writes holds every column: of 300 columns
+# that is half a gigabyte. So many values are a row group at most, and it is made of whole vectors of 2,048 rows.
+ROW_GROUP_VALUES, ROW_GROUP_ROWS, VECTOR_ROWS = 6_291_456, 122_880, 2_048
 CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}
 
 
@@ -88,27 +93,58 @@ def merge_statement(scratch: str, source: str, keys: Sequence[str], does: RowEff
     )
 
 
-def in_table_schema(relation: str, present: Sequence[str], schema: Schema, constants: Mapping[str, str | None]) -> str:
-    """The rows of a relation that has these columns, in the table's names and types."""
-    names = {fold(name): name for name in present}
+def in_table_schema(
+    relation: str, present: pa.Schema, schema: Schema, physical: pa.Schema, constants: Mapping[str, str | None]
+) -> str:
+    """The rows of a relation that has these columns, in the table's names and types.
+
+    `physical` has the ids by which columns are found where the relation has ids too.
+    """
+    places = dict(zip(physical.names, find_columns(physical, present), strict=True))
     fixed = {fold(name): value for name, value in constants.items()}
     columns = []
     for column in schema:
         kind = to_duckdb(column.type, column=column.name)
-        key = fold(column.name)
-        if key in fixed:
-            value = fixed[key]
+        place = places.get(column.name)
+        if fold(column.name) in fixed:
+            value = fixed[fold(column.name)]
             expression = "NULL" if value is None else quote_literal(value)
+        elif place is None:
+            expression = "NULL"
         else:
-            expression = q(names[key]) if key in names else "NULL"
+            found = present.field(place)
+            expression = nested_by_id(q(found.name), found.type, physical.field(column.name).type)
         columns.append(f"CAST({expression} AS {kind}) AS {q(column.name)}")
     return f"SELECT {', '.join(columns)} FROM {relation}"
+
+
+def nested_by_id(value: str, given: pa.DataType, wanted: pa.DataType, depth: int = 0) -> str:
+    """A value whose nested fields have the names that CAST will look for: CAST goes by name, and ids may differ."""
+    if nested_agree(given, wanted):
+        return value
+    if pa.types.is_struct(wanted):
+        inside = list(given)
+        fields = []
+        for field, place in zip(wanted, find_columns(wanted, inside), strict=True):
+            part = "NULL"
+            if place is not None:
+                own = f"struct_extract({value}, {quote_literal(inside[place].name)})"
+                part = nested_by_id(own, inside[place].type, field.type, depth)
+            fields.append(f"{quote_literal(field.name)}: {part}")
+        return f"CASE WHEN {value} IS NOT NULL THEN {{{', '.join(fields)}}} END"
+    each = q(f"{OWN} {depth}")
+    if pa.types.is_map(wanted):
+        item = nested_by_id(f"{each}.value", given.item_type, wanted.item_type, depth + 1)
+        entries = f"[{{'key': {each}.key, 'value': {item}}} for {each} in map_entries({value})]"
+        return f"CASE WHEN {value} IS NOT NULL THEN map_from_entries({entries}) END"
+    return f"[{nested_by_id(each, given.value_type, wanted.value_type, depth + 1)} for {each} in {value}]"
 
 
 def updated_rows(
     schema: Schema,
     delivered: Iterable[str],
     emptied: Iterable[str],
+    kept_fields: Mapping[str, Lacking],
     *,
     rows: str,
     changes: str,
@@ -122,9 +158,10 @@ def updated_rows(
     for column in schema:
         name = q(column.name)
         if column.name in new:
-            value = (
-                f"CASE WHEN {SOURCE}.{q(marker)} IS NOT NULL THEN {SOURCE}.{name} ELSE {TARGET}.{name} END AS {name}"
-            )
+            arriving = f"{SOURCE}.{name}"
+            if (lacking := kept_fields.get(column.name)) is not None:
+                arriving = struct_with_kept_fields(column.type, lacking, source=arriving, target=f"{TARGET}.{name}")
+            value = f"CASE WHEN {SOURCE}.{q(marker)} IS NOT NULL THEN {arriving} ELSE {TARGET}.{name} END AS {name}"
         elif column.name in empty:
             value = f"CASE WHEN {SOURCE}.{q(marker)} IS NULL THEN {TARGET}.{name} END AS {name}"
         else:
@@ -148,10 +185,23 @@ def source_rows(schema: Schema, delivered: Iterable[str], relation: str) -> str:
     return f"SELECT {', '.join(columns)} FROM {relation} AS {SOURCE}"
 
 
-def copy_to(query: str, uri: str, physical: pa.Schema, codec: str) -> str:
-    """COPY into one Parquet file that says what an Arrow writer's would: field ids, types, original names."""
+def negative_zero(columns: Iterable[str]) -> str:
+    """The condition of rows that hold -0.0 in one of these columns."""
+    return " OR ".join(f"({q(name)} = 0 AND signbit({q(name)}))" for name in columns)
+
+
+def copy_to(query: str, uri: str, physical: pa.Schema, codec: str, *, dictionaries: bool = True) -> str:
+    """COPY into one Parquet file that says what an Arrow writer's would: field ids, types, original names.
+
+    In DuckDB's dictionaries -0.0 and 0.0 are one value: without `dictionaries` each stays what it is.
+    """
     columns = ", ".join(q(name) for name in physical.names)
     options = ["FORMAT parquet", f"COMPRESSION {quote_literal(CODECS.get(codec, codec))}"]
+    rows = ROW_GROUP_VALUES // max(1, len(physical)) // VECTOR_ROWS * VECTOR_ROWS
+    if rows < ROW_GROUP_ROWS:
+        options.append(f"ROW_GROUP_SIZE {max(VECTOR_ROWS, rows)}")
+    if not dictionaries:
+        options.append("DICTIONARY_SIZE_LIMIT 0")
     if ids := _field_ids(physical):
         options.append(f"FIELD_IDS {ids}")
     arrow = base64.b64encode(physical.serialize().to_pybytes()).decode()
@@ -162,11 +212,10 @@ def copy_to(query: str, uri: str, physical: pa.Schema, codec: str) -> str:
 def _field_ids(schema: Iterable[pa.Field]) -> str:
     parts = []
     for field in schema:
-        own = (field.metadata or {}).get(b"PARQUET:field_id")
-        if own is None:
+        number = field_id(field)
+        if number is None:
             continue
         inner = _inner_ids(field.type)
-        number = int(own)
         value = f"{{__duckdb_field_id: {number}, {inner}}}" if inner else str(number)
         parts.append(f"{quote_literal(field.name)}: {value}")
     return "{" + ", ".join(parts) + "}" if parts else ""

@@ -4,11 +4,11 @@ Each step is its own call, so that everything is known before anything is writte
 dropped. The orchestration (`lakebed.table.merge`) is the only caller.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.dataset as pads
@@ -30,8 +30,12 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
-MergeInput: TypeAlias = "pa.Table | pa.RecordBatch | pads.Dataset | ArrowStream | str | PathLike[str] | DataFrame"
-"""What a merge reads: Arrow data, anything with an Arrow stream, a path to Parquet, or a Spark DataFrame."""
+MergeInput: TypeAlias = (
+    "pa.Table | pa.RecordBatch | pads.Dataset | ArrowStream | str | PathLike[str] | DataFrame | Mapping[str, Any] |"
+    " Sequence[Any] | Iterator[Any]"
+)
+"""What a merge reads: Arrow data, anything with an Arrow stream, a Polars LazyFrame, a Spark DataFrame, rows or columns
+in Python's own lists and dictionaries, several tables, generators of them, and paths."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class CheckedSource:
     `keys` holds its key columns in the table's names and types: all of them, or where they are too many only the
     smallest and largest of each column. Files are pruned by it, rows never decided. `index` is given where the engine
     has one. A `distributed` source is merged on other machines: what is much to read is not read again on this one.
+    Where keys are `matched_by_arrow`, as the second count does it, matches are not counted twice; what is written is.
     """
 
     rows: int
@@ -48,6 +53,15 @@ class CheckedSource:
     only_extremes: bool = False
     index: KeyIndex | None = None
     distributed: bool = False
+    matched_by_arrow: bool = False
+
+
+@dataclass(frozen=True)
+class FileLayout:
+    """Where the columns of a table lie: partition columns in paths, the others in files, by id where names mislead."""
+
+    in_path: tuple[str, ...] = ()
+    field_ids: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,7 +75,7 @@ class MergeJob:
     @property
     def physical(self) -> pa.Schema:
         """The columns that lie inside files."""
-        return pa.schema([field for field in self.staging.schema if field.name not in self.in_path])
+        return pa.schema([one for one in self.staging.schema if one.name not in self.in_path])
 
 
 class MergeSource(Protocol):
@@ -74,7 +88,7 @@ class MergeSource(Protocol):
         """Deduplicates where asked, refuses NULL and repeated keys."""
         ...
 
-    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+    def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
         """Looks the keys up in these files, by value. What `write` does rests on the last look, one at no file too."""
         ...
 

@@ -10,12 +10,13 @@ from functools import partial
 
 import pyarrow as pa
 
-from lakebed.engines.protocols.merge import CheckedSource, MergeJob
+from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeJob
 from lakebed.engines.shared.checked import Checked, check, unmatched
 from lakebed.engines.shared.failures import arrow_failures
 from lakebed.engines.shared.rules import codec_for, rules_of
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.kernels import merge as kernel
+from lakebed.kernels.columns import with_ids
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import Matches
 from lakebed.merge_core.validate import Unified
@@ -50,21 +51,19 @@ class ArrowSource:
 
     def check(self, unified: Unified) -> CheckedSource:
         self._checked = check(self._table, unified)
-        return CheckedSource(self._checked.table.num_rows, self._checked.keys, index=self._checked.index)
+        return CheckedSource(
+            self._checked.table.num_rows, self._checked.keys, index=self._checked.index, matched_by_arrow=True
+        )
 
-    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+    def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
         checked = self.checked
         self._matched = {}
         if not files:
             return Matches()
+        keys = with_ids(checked.key_schema, layout.field_ids)
         with arrow_failures(unified.spec):
-            found = dict(
-                zip(
-                    (file.uri for file in files),
-                    kernel.match(files, checked.key_schema, checked.index, self._storage, in_path=in_path),
-                    strict=True,
-                )
-            )
+            matched = kernel.match(files, keys, checked.index, self._storage, in_path=layout.in_path)
+            found = dict(zip((file.uri for file in files), matched, strict=True))
         nulls = {name: sum(one.nulls[place] for one in found.values()) for place, name in enumerate(unified.spec.keys)}
         self._matched = {uri: one for uri, one in found.items() if len(one.rows)}
         inserted = len(unmatched(checked.index.distinct, self.matched_positions))

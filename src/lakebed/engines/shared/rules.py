@@ -6,6 +6,7 @@ from lakebed.engines.protocols.merge import MergeJob
 from lakebed.kernels.merge import Rules, codec_of
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import MergePlan
+from lakebed.merge_core.validate import emptied_columns
 from lakebed.schema.arrow import to_arrow_schema
 
 
@@ -13,11 +14,11 @@ def rules_of(job: MergeJob) -> Rules:
     """What happens to rows, and in which columns."""
     plan = job.plan
     does = plan.spec.effects
-    padded = frozenset(source.column for source in plan.evolution.sources if source.incoming is None)
     return Rules(
         schema=pa.schema([field.with_nullable(True) for field in to_arrow_schema(plan.evolution.final)]),
         physical=job.physical,
-        emptied=frozenset() if plan.spec.keeps_missing else padded,
+        emptied=frozenset(emptied_columns(plan.spec, plan.evolution)),
+        kept_fields=plan.evolution.padded_fields if plan.spec.keeps_missing else {},
         update_matched=does.update_matched,
         delete_matched=does.delete_matched,
         delete_unmatched=does.delete_unmatched,

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.config import Settings
 from lakebed.engines.protocols.engine import EngineOptions
-from lakebed.engines.protocols.merge import CheckedSource, MergeInput, MergeJob, MergeSource
+from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeInput, MergeJob, MergeSource
 from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.checked import Checked, unmatched
 from lakebed.engines.shared.checked import check as check_table
@@ -31,6 +31,7 @@ from lakebed.engines.spark.session import Session, open_session, require_shared
 from lakebed.engines.spark.shuffle import Shuffle
 from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
+from lakebed.kernels.columns import top_level_ids, with_ids
 from lakebed.kernels.keys import KeyIndex, repeated
 from lakebed.kernels.merge import Rules, write_rows
 from lakebed.kernels.merge_tasks import (
@@ -109,7 +110,7 @@ class SparkSource:
         self._matched: list[pa.Array] = []
         self._here: ArrowSource | None = None  # where the merge runs in this process
 
-    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+    def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
         if self._runs_here(files):
             assert self._here is not None
             log.info(
@@ -117,7 +118,7 @@ class SparkSource:
                 self._here.checked.table.num_rows,
                 len(files),
             )
-            return self._here.match(unified, files, in_path=in_path)
+            return self._here.match(unified, files, layout=layout)
         staged, index = self._known()
         self._matched = []
         if not files:
@@ -125,7 +126,7 @@ class SparkSource:
         for file in files:
             require_shared(file.uri, self._session)
         groups = tuple(tuple(for_workers(file) for file in group) for group in _groups(files))
-        tasks = MatchTasks(staged, _key_schema(staged), groups, tuple(in_path))
+        tasks = MatchTasks(staged, with_ids(_key_schema(staged), layout.field_ids), groups, layout.in_path)
         found = _checked(self._run(tasks, len(groups), unified.spec), GroupMatches, unified.spec)
         each = [file for group in found for file in group.files]
         nulls = {name: sum(one.nulls[place] for one in each) for place, name in enumerate(unified.spec.keys)}
@@ -154,7 +155,7 @@ class SparkSource:
             codec = codec_for(plan, self._storage)
         tasks = WriteTasks(
             staged,
-            _key_schema(staged),
+            with_ids(_key_schema(staged), top_level_ids(job.physical)),
             tuple(tuple(for_workers(file) for file in pack) for pack in plan.packs),
             tuple(inserts),
             rules_of(job),
@@ -233,7 +234,9 @@ class TableSource(SparkSource):
             return self._check_here(self._table, unified)
         checked = check_table(self._table, unified)
         self._stage(checked)
-        return CheckedSource(checked.table.num_rows, checked.keys, index=checked.index, distributed=True)
+        return CheckedSource(
+            checked.table.num_rows, checked.keys, index=checked.index, distributed=True, matched_by_arrow=True
+        )
 
 
 class FrameSource(SparkSource):
@@ -286,17 +289,17 @@ class FrameSource(SparkSource):
             found = repeated(self._index)
             shown = [tuple(column[row].as_py() for column in keys.columns) for row in found.first_rows]
             raise refusals.duplicate_keys(spec, count=found.count, keys=shown)
-        return CheckedSource(rows, keys, index=self._index, distributed=True)
+        return CheckedSource(rows, keys, index=self._index, distributed=True, matched_by_arrow=True)
 
-    def match(self, unified: Unified, files: Sequence[DataFile], *, in_path: Sequence[str]) -> Matches:
+    def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
         if self._shuffle is None:
-            return super().match(unified, files, in_path=in_path)
+            return super().match(unified, files, layout=layout)
         for file in files:
             require_shared(file.uri, self._session)
         self._candidates = tuple(files)
         if not files:
             return Matches()
-        return self._shuffle.match([for_workers(file) for file in files], in_path)
+        return self._shuffle.match([for_workers(file) for file in files], layout)
 
     def write(self, job: MergeJob) -> Merged:
         if self._shuffle is None:
@@ -325,7 +328,7 @@ class FrameSource(SparkSource):
         no_source = StagedSource((), self._staged.schema, self._staged.keys, self._staged.storage)
         untouched = WriteTasks(
             no_source,
-            _key_schema(no_source),
+            with_ids(_key_schema(no_source), top_level_ids(job.physical)),
             tuple(tuple(for_workers(file) for file in pack) for pack in others),
             (),
             rules,

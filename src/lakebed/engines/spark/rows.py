@@ -28,6 +28,7 @@ from lakebed.engines.spark.load import SparkEngine
 from lakebed.engines.spark.session import Session, open_session, require_shared
 from lakebed.engines.spark.tasks import collect, reason, run_tasks
 from lakebed.errors import ConfigError, EngineError
+from lakebed.kernels.columns import without_ids
 from lakebed.kernels.rows import RESULT, FileRows, FrameRows, RowsWritten, together
 from lakebed.kernels.scan import Scan
 from lakebed.kernels.storage_settings import StorageSettings
@@ -131,7 +132,7 @@ class PathSource(SessionSource):
         return self._schema
 
     def write(self, job: RowsJob) -> RowsWritten:
-        scan = Scan(self._files, self._schema, by_field_id=False, storage=self._storage)
+        scan = Scan(self._files, without_ids(self._schema), self._storage)
         tasks = FileRows(job.task(self._schema, self._storage), scan)
         results = run_tasks(self._session.spark, tasks, len(self._files))
         raise_first(results)

@@ -64,6 +64,6 @@ def _branch(spark: SparkSession, plan: ScanPlan, values: dict[str, str | None], 
 
 def _read_by_workers(spark: SparkSession, plan: ScanPlan, storage: StorageSettings) -> DataFrame:
     ship_kernels(spark)
-    scan = Scan(plan.files, plan.physical, plan.by_field_id, storage)
+    scan = Scan(plan.files, plan.physical, storage)
     tasks = spark.range(0, len(plan.files), 1, len(plan.files))
     return tasks.mapInArrow(scan, to_spark_ddl(plan.schema))  # type: ignore[arg-type]

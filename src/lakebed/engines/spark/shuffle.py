@@ -13,8 +13,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakebed.engines.protocols.merge import FileLayout
 from lakebed.engines.spark.tasks import reason
 from lakebed.errors import UnsupportedType
+from lakebed.kernels.columns import top_level_ids, with_ids
 from lakebed.kernels.merge import Rules
 from lakebed.kernels.merge_shuffle import FILE, GROUP, RESULT, ROW, ApplyPack, ReadSource, ReadTargetKeys
 from lakebed.kernels.merge_tasks import StagedSource
@@ -60,10 +62,10 @@ class Shuffle:
             shown = [tuple(row[name] for name in names) for row in rows]
         return keys, found["several"], shown
 
-    def match(self, files: Sequence[DataFile], in_path: Sequence[str]) -> Matches:
+    def match(self, files: Sequence[DataFile], layout: FileLayout) -> Matches:
         """Looks the keys up in these files."""
         names = self._key_names()
-        target = self._target_keys(files, in_path)
+        target = self._target_keys(files, layout)
         source = self._source_keys().distinct().withColumn("hit", F.lit(1))
         nulls = [F.sum(F.col(name).isNull().cast("long")).alias(f"null_{name}") for name in names]
         joined = target.join(source, on=names, how="left").groupBy(FILE).agg(F.count("hit").alias("rows"), *nulls)
@@ -100,7 +102,7 @@ class Shuffle:
         )
         columns = [F.col(f"c{place}") for place in range(len(self.source.schema))]
         keyed = self._source_rows()
-        target = self._target_keys(files, rules.in_path)
+        target = self._target_keys(files, FileLayout(rules.in_path, top_level_ids(rules.physical)))
         changes = rules.update_matched or rules.delete_matched
         # A source key may repeat only where rows are deleted by it, and then any of its rows will do.
         matching = keyed.dropDuplicates(self._key_names()) if rules.delete_matched else keyed
@@ -146,12 +148,13 @@ class Shuffle:
         parts = len(self.source.parts)
         return self.spark.range(0, parts, 1, parts).mapInArrow(reader.read, ddl)
 
-    def _target_keys(self, files: Sequence[DataFile], in_path: Sequence[str]) -> DataFrame:
+    def _target_keys(self, files: Sequence[DataFile], layout: FileLayout) -> DataFrame:
         keys = [field.with_name(name) for field, name in zip(self._key_schema(), self._key_names(), strict=True)]
         typed = from_arrow_schema(pa.schema(keys))
         places = [SchemaColumn(FILE, Integer(32)), SchemaColumn(ROW, Integer(64))]
         ddl, wire = self._wire(Schema.of([*places, *typed]))
-        reader = ReadTargetKeys(tuple(files), self._key_schema(), wire, self.source.storage, tuple(in_path))
+        wanted = with_ids(self._key_schema(), layout.field_ids)
+        reader = ReadTargetKeys(tuple(files), wanted, wire, self.source.storage, layout.in_path)
         return self.spark.range(0, len(files), 1, len(files)).mapInArrow(reader.read, ddl)
 
     def _wire(self, schema: Schema) -> tuple[str, pa.Schema]:

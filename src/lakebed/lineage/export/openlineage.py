@@ -58,7 +58,8 @@ def _event(
 ) -> dict[str, object]:
     time = result.updated_at
     job = f"{statement.file or 'script'}#{statement.statement_index}"
-    target = statement.target or result_name(statement)
+    moved_to = next((edge.target for edge in statement.table_lineage if edge.target is not None), None)
+    target = statement.target or moved_to or result_name(statement)
     sql = sources.sql(statement)
     # the same script analysed again at the same time is the same run
     run = uuid.uuid5(uuid.NAMESPACE_URL, f"{PRODUCER}/{namespace}/{job}/{target}/{time}/{sql}")

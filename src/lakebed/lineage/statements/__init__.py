@@ -25,6 +25,7 @@ _RULES: dict[type, StatementRule] = {
     exp.Export: session.export,
     exp.Uncache: session.uncache,
     exp.Block: session.block,
+    exp.Declare: session.declare,
 }
 
 

@@ -7,8 +7,15 @@ from sqlglot import exp
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import StatementLineage
 from lakebed.lineage.identifiers import identifier_of, table_parts
-from lakebed.lineage.statements.create import defined_column, redefine_view
-from lakebed.lineage.statements.result import WriteTarget, report_mismatch, statement_lineage, target_use
+from lakebed.lineage.statements import moves
+from lakebed.lineage.statements.create import redefine_view
+from lakebed.lineage.statements.result import (
+    WriteTarget,
+    defined_column,
+    report_mismatch,
+    statement_lineage,
+    target_use,
+)
 from lakebed.lineage.tables import CatalogColumn
 
 
@@ -40,9 +47,35 @@ def alter(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     renamed = _column_rename(node, actions)
     if renamed is not None:
         actions = [renamed]
+    if len(actions) == 1 and isinstance(actions[0], exp.AlterRename) and isinstance(actions[0].args["this"], exp.Table):
+        return moves.renamed_table(target.parts, table_parts(actions[0].args["this"]), ctx)
+    if len(actions) == 1 and isinstance(actions[0], exp.ReplacePartition) and actions[0].args.get("source") is not None:
+        return moves.copied_rows(table_parts(actions[0].args["source"]), target.parts, ctx)
+    if len(actions) == 1 and isinstance(actions[0], exp.SwapTable):
+        return moves.swapped_tables(target.parts, table_parts(actions[0].args["this"]), ctx)
+    pairs = [pair for action in actions if (pair := _renamed_column(action, target, ctx)) is not None]
     for action in actions:
         _apply(action, target, table, ctx)
-    return [_without_reads(statement_lineage(ctx, "ALTER", None, []))]
+    return [moves.renamed_columns(target.name, pairs, ctx)]
+
+
+def _renamed_column(action: exp.Expr, target: WriteTarget, ctx: Context) -> tuple[str, str] | None:
+    """The names of a column before and after an action that changes its name."""
+    old, new = None, None
+    if isinstance(action, exp.RenameColumn):
+        old, new = action.args["this"], action.args["to"]
+    elif isinstance(action, exp.AlterColumn):
+        old, new = action.args["this"], action.args.get("rename_to")
+    elif isinstance(action, exp.ModifyColumn):
+        old, new = action.args.get("rename_from"), action.args["this"].args["this"]
+    if old is None or new is None:
+        return None
+    before, after = identifier_of(old), identifier_of(new)
+    key = ctx.key_of(before)
+    if key == ctx.key_of(after):
+        return None
+    pairs = zip(target.relation.keys, target.relation.names, strict=True)
+    return next((name for own, name in pairs if own == key), ctx.spelling_of(before)), ctx.spelling_of(after)
 
 
 def _column_rename(node: exp.Expr, actions: list[exp.Expr]) -> exp.Expr | None:
@@ -60,14 +93,6 @@ def _without_reads(statement: StatementLineage) -> StatementLineage:
 
 
 def _apply(action: exp.Expr, target: WriteTarget, table: exp.Expr, ctx: Context) -> None:
-    if isinstance(action, exp.AlterRename):
-        new = action.args["this"]
-        if isinstance(new, exp.Table):
-            ctx.catalog.rename(target.parts, table_parts(new), ctx.index)
-        return
-    if isinstance(action, exp.SwapTable):
-        ctx.catalog.swap(target.parts, table_parts(action.args["this"]))
-        return
     current = ctx.find_table(target.parts)
     if current is None:
         ctx.report_unknown_table(target.name, target.parts, table, target=True)

@@ -9,15 +9,16 @@ from lakebed.lineage.contract import StatementLineage, TableUse
 from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.from_clause import as_derived_table
-from lakebed.lineage.identifiers import identifier_of
 from lakebed.lineage.relations import Refs, Relation
 from lakebed.lineage.scope import NamedRelation, Scope
 from lakebed.lineage.statements.result import (
     WriteTarget,
     Written,
+    defined_column,
     implied_columns,
     report_mismatch,
     statement_lineage,
+    target_use,
     written_columns,
 )
 from lakebed.lineage.statements.select import temporary_name
@@ -32,18 +33,20 @@ _WITH_A_BODY = frozenset({"PROCEDURE", "FUNCTION", "TRIGGER", "MACRO", "TABLE FU
 def create(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """A new table or view; its columns count for the statements that follow."""
     kind = str(node.args.get("kind") or "").upper()
+    query = node.args.get("expression")
+    if kind == "MODEL" and isinstance(query, exp.Query) and isinstance(node.args["this"], exp.Table):
+        return _Creation(node, node.args["this"], "model", ctx).from_query(query, [], kind="CREATE_MODEL")
     if kind not in _RELATIONS:
         if kind in _WITH_A_BODY:
-            return report_unsupported(node, ctx, f"CREATE {kind}")
+            return report_unsupported(ctx, f"CREATE {kind}")
         return [statement_lineage(ctx, f"CREATE_{kind.replace(' ', '_')}" if kind else "CREATE", None, [])]
     this = node.args["this"]
     listed = this.args.get("expressions") or [] if isinstance(this, exp.Schema) else []
     table = this.args["this"] if isinstance(this, exp.Schema) else this
     if not isinstance(table, exp.Table):
-        return report_unsupported(node, ctx, "CREATE")
+        return report_unsupported(ctx, "CREATE")
     maker = _Creation(node, table, "view" if "VIEW" in kind else "table", ctx)
     like = maker.property(exp.LikeProperty) or node.args.get("clone")
-    query = node.args.get("expression")
     if isinstance(query, exp.Query | exp.Values | exp.Pivot):
         return maker.from_query(query, listed)
     if like is not None and isinstance(like.args.get("this"), exp.Table):
@@ -87,20 +90,36 @@ class _Creation:
 
     def from_query(self, query: exp.Expr, listed: list[exp.Expr], *, kind: str | None = None) -> list[StatementLineage]:
         ctx = self.ctx
-        env, _ = with_ctes(self.node, {}, ctx)
+        env = with_ctes(self.node, {}, ctx)
         relation = as_derived_table(ctx.resolve_query(query, env, None, ctx), ctx)
         names = list(relation.names)
-        columns = implied_columns(names, ctx, relation)
+        columns = implied_columns(relation, ctx)
         complete = relation.unknown is None
         written = written_columns(relation)
         if listed:
             names, columns, written = self._with_list(listed, relation)
             complete = True
-        self.declare(columns, complete)
         if ctx.explained is not None:
             ctx.explained.rows.append((names, relation))
+        if self.kind != "model":
+            self.declare(columns, complete)
         statement_type = kind or ("CREATE_VIEW" if self.kind == "view" else "CREATE_TABLE_AS")
-        return [self.result(statement_type, written, names)]
+        results = [self.result(statement_type, written, names)]
+        to = self.property(exp.ToTableProperty)
+        if to is not None and isinstance(to.args["this"], exp.Table):
+            results.append(self._into_table(to.args["this"], relation))
+        return results
+
+    def _into_table(self, table: exp.Expr, relation: Relation) -> StatementLineage:
+        """ClickHouse's CREATE MATERIALIZED VIEW v TO t: the rows are t's, matched by the names of columns."""
+        ctx = self.ctx
+        target = WriteTarget(table, ctx)
+        spelled = dict(zip(target.relation.keys, target.relation.names, strict=True))
+        names = [spelled.get(key, name) for name, key in zip(relation.names, relation.keys, strict=True)]
+        written = written_columns(relation, names)
+        return statement_lineage(
+            ctx, "INSERT", target.name, written, outputs=names, target_use=target_use(target), target_kind=target.kind
+        )
 
     def _with_list(
         self, listed: list[exp.Expr], relation: Relation
@@ -124,7 +143,7 @@ class _Creation:
             ]
             return [name for name, _, _ in written], columns, written
         relation = relation.renamed([column.name for column in given], [column.key for column in given])
-        columns = given + implied_columns(relation.names[len(given) :], ctx)
+        columns = given + implied_columns(relation, ctx, len(given))
         return list(relation.names), columns, written_columns(relation)
 
     def like(self, like: exp.Expr, *, copies_rows: bool) -> list[StatementLineage]:
@@ -206,14 +225,6 @@ class _Creation:
         return statement_lineage(
             self.ctx, kind, self.name, written, outputs=outputs, target_use=use, target_kind=self.kind
         )
-
-
-def defined_column(definition: exp.Expr, ctx: Context) -> CatalogColumn:
-    """The column of one definition: `price DECIMAL(10, 2)`."""
-    identifier = identifier_of(definition.args["this"])
-    kind = definition.args.get("kind")
-    data_type = kind.sql(ctx.dialect.parser or None) if isinstance(kind, exp.DataType) else None
-    return CatalogColumn(ctx.spelling_of(identifier), ctx.key_of(identifier), data_type, "implied")
 
 
 def _defined_columns(

@@ -17,13 +17,13 @@ from lakebed.lineage.statements.update import assigned
 
 def insert(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """Rows of a query or of VALUES into one table."""
-    env, _ = with_ctes(node, ctx.env, ctx)
+    env = with_ctes(node, ctx.env, ctx)
     return _insert(node, env, ctx, None)
 
 
 def insert_multiple(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """Hive's `FROM s INSERT ... INSERT ...` and Snowflake's INSERT ALL: one result for each target."""
-    env, _ = with_ctes(node, ctx.env, ctx)
+    env = with_ctes(node, ctx.env, ctx)
     source = node.args["source"]
     results: list[StatementLineage] = []
     for item in node.args.get("expressions") or []:
@@ -68,10 +68,11 @@ def _insert(node: exp.Expr, env: Env, ctx: Context, source: exp.Expr | None) -> 
         return _into_place(node, env, ctx)
     target, listed = _target(node, ctx)
     query = node.args.get("expression") or node.args.get("source")
-    if query is None:
+    if not isinstance(query, exp.Expr):
+        # DEFAULT VALUES
         return [statement_lineage(ctx, "INSERT", target.name, [], target_use=target_use(target))]
     if source is not None and isinstance(query, exp.Select):
-        inner, _ = with_ctes(query, env, ctx)
+        inner = with_ctes(query, env, ctx)
         relation = select_from(query, source, inner, ctx)
     else:
         relation = ctx.resolve_query(query, env, None, ctx)
@@ -82,7 +83,7 @@ def _into_place(node: exp.Expr, env: Env, ctx: Context) -> list[StatementLineage
     """INSERT OVERWRITE DIRECTORY: the place is no table, but what it gets is known."""
     query = node.args.get("expression")
     if not isinstance(query, exp.Query):
-        return report_unsupported(node, ctx, "INSERT")
+        return report_unsupported(ctx, "INSERT")
     relation = ctx.resolve_query(query, env, None, ctx)
     name = node.args["this"].name or "directory"
     written: list[Written] = [(n, i, r) for i, (n, r) in enumerate(zip(relation.names, relation.refs, strict=True))]

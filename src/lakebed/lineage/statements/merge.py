@@ -16,7 +16,7 @@ from lakebed.lineage.statements.update import add_target, assigned
 
 def merge(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """WHEN MATCHED, NOT MATCHED and NOT MATCHED BY SOURCE, with UPDATE SET *, INSERT * and ROW."""
-    env, _ = with_ctes(node, ctx.env, ctx)
+    env = with_ctes(node, ctx.env, ctx)
     target = WriteTarget(node.args["this"], ctx)
     if not target.known:
         ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
@@ -61,7 +61,8 @@ def _action(
 ) -> list[Written]:
     if isinstance(then, exp.Update):
         assignments = then.args.get("expressions") or []
-        if not assignments or isinstance(assignments[0], exp.Star):
+        # SET * is a list of one star, `UPDATE *` the star itself
+        if not isinstance(assignments, list) or not assignments or isinstance(assignments[0], exp.Star):
             return _star(target, source.relation, ctx, then, by_position=False)
         return [item for assignment in assignments for item in assigned(assignment, target, scope, ctx)]
     if isinstance(then, exp.Insert):

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from lakebed.lineage.catalog import SchemaMismatch
-from lakebed.lineage.context import HINT_SPELLING, Context
+from lakebed.lineage.context import HINT_SPELLING, Context, Env
 from lakebed.lineage.contract import ColumnEdge, ResolutionSource, StatementLineage, TableEdge, TableUse
-from lakebed.lineage.identifiers import table_parts
+from lakebed.lineage.identifiers import identifier_of, table_parts
 from lakebed.lineage.relations import Refs, Relation, UnknownTable
+from lakebed.lineage.scope import Cte
 from lakebed.lineage.tables import CatalogColumn, NamePart
 from lakebed.lineage.type_inference import TypeInference
 
@@ -30,7 +31,7 @@ class WriteTarget:
         if table is not None:
             self.name = table.name
             self.kind = table.kind
-            self.relation = table.relation(ctx.catalog.rules)
+            self.relation = table.relation()
             self.resolution: ResolutionSource = table.origin
         else:
             self.name = ctx.catalog.name_of(self.parts) if self.parts else ""
@@ -53,8 +54,26 @@ class WriteTarget:
                 f"there is no column {ctx.spelling_of(identifier)} in {self.name}",
                 HINT_SPELLING,
                 identifier,
+                resolution_source=self.resolution,
             )
         return ctx.spelling_of(identifier)
+
+
+def behind_cte(table: exp.Expr, env: Env, ctx: Context) -> tuple[exp.Expr, Cte] | None:
+    """`WITH a AS (SELECT ... FROM t) DELETE FROM a`: the table t whose rows go, and the CTE."""
+    name = table.args.get("this")
+    if not isinstance(name, exp.Identifier) or table.args.get("db") is not None:
+        return None
+    cte = env.get(ctx.key_of(name))
+    query: object = cte.node.args["this"] if cte is not None else None
+    while isinstance(query, exp.Subquery):
+        query = query.args["this"]
+    from_ = query.args.get("from_") if isinstance(query, exp.Select) else None
+    base = from_.args["this"] if from_ is not None else None
+    if cte is None or not isinstance(base, exp.Table):
+        return None
+    deeper = behind_cte(base, cte.env, ctx) if base.args.get("this") is not name else None
+    return (deeper[0] if deeper is not None else base), cte
 
 
 def statement_lineage(
@@ -124,13 +143,21 @@ def target_use(target: WriteTarget) -> TableUse:
     return TableUse(target.name, target.kind, target.resolution)
 
 
-def implied_columns(names: Sequence[str], ctx: Context, relation: Relation | None = None) -> list[CatalogColumn]:
-    """A query's columns as those of a new table, with the types that can be inferred."""
-    types = TypeInference(ctx).column_types(relation) if relation is not None else []
+def defined_column(definition: exp.Expr, ctx: Context) -> CatalogColumn:
+    """The column of one definition: `price DECIMAL(10, 2)`."""
+    identifier = identifier_of(definition.args["this"])
+    kind = definition.args.get("kind")
+    data_type = kind.sql(ctx.dialect.parser or None) if isinstance(kind, exp.DataType) else None
+    return CatalogColumn(ctx.spelling_of(identifier), ctx.key_of(identifier), data_type, "implied")
+
+
+def implied_columns(relation: Relation, ctx: Context, start: int = 0) -> list[CatalogColumn]:
+    """A query's columns, from one of them on, as those of a new table, with the types that can be inferred."""
+    types = TypeInference(ctx).column_types(relation)
     columns = []
-    for place, name in enumerate(names):
+    for place in range(start, len(relation.names)):
         kind = types[place] if place < len(types) else None
-        columns.append(CatalogColumn(name, ctx.column_key(name, True), kind, "implied", kind is not None))
+        columns.append(CatalogColumn(relation.names[place], relation.keys[place], kind, "implied", kind is not None))
     return columns
 
 

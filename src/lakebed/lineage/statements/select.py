@@ -4,6 +4,8 @@ from sqlglot import exp
 
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import StatementLineage, TableUse
+from lakebed.lineage.pieces import Piece
+from lakebed.lineage.relations import NO_REFS, Relation, mark_approximate, union
 from lakebed.lineage.statements.result import (
     WriteTarget,
     implied_columns,
@@ -18,6 +20,12 @@ def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     relation = ctx.resolve_query(node, {}, None, ctx)
     if ctx.explained is not None:
         ctx.explained.rows.append((relation.names, relation))
+    if ctx.piece is not None:
+        _remember(relation, ctx.piece)
+        if ctx.piece.place is not None:
+            place, written = ctx.piece.place, written_columns(relation)
+            use = TableUse(place, "file", "unknown")
+            return [statement_lineage(ctx, "UNLOAD", place, written, outputs=relation.names, target_use=use)]
     into = query_target(node)
     if into is None:
         return [statement_lineage(ctx, "SELECT", None, written_columns(relation), outputs=relation.names)]
@@ -34,7 +42,7 @@ def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     )
     mismatch = ctx.catalog.declare(
         target.parts,
-        implied_columns(relation.names, ctx, relation),
+        implied_columns(relation, ctx),
         kind="table",
         statement_index=ctx.index,
         temporary=temporary,
@@ -42,6 +50,20 @@ def select(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     )
     report_mismatch(mismatch, ctx, into)
     return [result]
+
+
+def _remember(relation: Relation, piece: Piece) -> None:
+    """What SELECT ... INTO v, a loop or a cursor gives to the names of a body."""
+    body = piece.body
+    if body is None:
+        return
+    if piece.record is not None:
+        body.records[piece.record] = relation
+    if len(piece.into) == 1 and len(relation.names) > 1:
+        body.records[piece.into[0]] = relation
+    for name, refs in zip(piece.into, relation.refs, strict=False):
+        # another branch may give it another value
+        body.variables[name] = union([body.variables.get(name, NO_REFS), mark_approximate(refs)])
 
 
 def query_target(node: exp.Expr) -> exp.Expr | None:

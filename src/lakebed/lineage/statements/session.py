@@ -7,7 +7,14 @@ from sqlglot import exp
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import StatementLineage, TableUse
 from lakebed.lineage.identifiers import table_parts
-from lakebed.lineage.statements.result import WriteTarget, statement_lineage, target_use, written_columns
+from lakebed.lineage.statements import moves
+from lakebed.lineage.statements.result import (
+    WriteTarget,
+    defined_column,
+    statement_lineage,
+    target_use,
+    written_columns,
+)
 from lakebed.lineage.tables import CatalogColumn, NamePart
 
 # Statements that read and write no columns.
@@ -25,7 +32,6 @@ _WITHOUT_LINEAGE = (
     exp.Pragma,
     exp.Attach,
     exp.Detach,
-    exp.Declare,
     exp.Kill,
     exp.EndStatement,
     exp.Summarize,
@@ -41,18 +47,21 @@ _COMMANDS_WITHOUT_LINEAGE = frozenset({
     "FORMAT",
 })
 # fmt: on
-_RENAME_TABLE = re.compile(r"\s*table\s+(?P<pairs>.+)", re.IGNORECASE | re.DOTALL)
+_CALLED = re.compile(r"\s*(?:[\w\"`\[\]]+\.)*[\"`\[]?(\w+)")
+_TABLE = re.compile(r"^\s*table\s+", re.IGNORECASE)
 
 
 def use(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """USE names the schema, or catalog and schema, of the names that follow."""
     table = node.args.get("this")
-    kind = str(node.args["kind"].name).upper() if node.args.get("kind") is not None else ""
+    kind = node.args.get("kind")
+    kind = (kind.name if isinstance(kind, exp.Expr) else str(kind or "")).upper()
     if isinstance(table, exp.Table):
         parts = [part.text for part in table_parts(table)]
         if kind == "CATALOG":
             ctx.catalog.default_catalog = parts[0] if parts else None
-        elif kind not in ("ROLE", "WAREHOUSE", "SECONDARY"):
+            ctx.catalog.default_schema = None
+        elif not kind.startswith(("ROLE", "WAREHOUSE", "SECONDARY")):
             if len(parts) > 1:
                 ctx.catalog.default_catalog, ctx.catalog.default_schema = parts[-2], parts[-1]
             elif parts:
@@ -74,15 +83,18 @@ def command(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
         fold = ctx.catalog.rules.table_key
         ctx.catalog.search_path = tuple((fold(name, False),) for name in names if name)
         return [statement_lineage(ctx, "SET", None, [])]
-    if word == "RENAME" and (match := _RENAME_TABLE.match(body)):
-        for pair in match.group("pairs").split(","):
-            old, _, new = re.sub(r"\s+to\s+", "\0", pair.strip(), flags=re.IGNORECASE).partition("\0")
-            if new:
-                ctx.catalog.rename(_parts(old), _parts(new), ctx.index)
-        return [statement_lineage(ctx, "ALTER", None, [])]
+    if word == "RENAME":
+        pairs = [re.split(r"\s+to\s+", pair.strip(), flags=re.IGNORECASE) for pair in _TABLE.sub("", body).split(",")]
+        return moves.renamed_tables([(pair[0], pair[1]) for pair in pairs if len(pair) == 2], ctx)
+    moved = moves.moved_as_text(word, body, ctx)
+    if moved is not None:
+        return moved
+    if word == "CALL" and (name := _CALLED.match(body)) and name.group(1).lower() in ctx.catalog.routines:
+        # its statements were analysed where it is defined
+        return [statement_lineage(ctx, "CALL", None, [])]
     if word in _COMMANDS_WITHOUT_LINEAGE:
         return [statement_lineage(ctx, word, None, [])]
-    return report_unsupported(node, ctx, word or "COMMAND")
+    return report_unsupported(ctx, word or "COMMAND")
 
 
 def _parts(text: str) -> list[NamePart]:
@@ -96,11 +108,28 @@ def execute(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     if isinstance(procedure, exp.Table) and procedure.name.lower() == "sp_rename" and len(arguments) >= 2:
         old = _parts(arguments[0])
         if (len(arguments) > 2 and arguments[2].upper() == "COLUMN") or (ctx.find_table(old) is None and len(old) > 1):
+            table = ctx.find_table(old[:-1])
+            name = table.name if table is not None else ctx.catalog.name_of(old[:-1])
             _rename_column(old, arguments[1], ctx)
-        else:
-            ctx.catalog.rename(old, _parts(arguments[1]), ctx.index)
-        return [statement_lineage(ctx, "ALTER", None, [])]
-    return report_unsupported(node, ctx, "EXECUTE")
+            return [moves.renamed_columns(name, [(old[-1].text, arguments[1])], ctx)]
+        return moves.renamed_table(old, _parts(arguments[1]), ctx)
+    if isinstance(procedure, exp.Table) and procedure.name.lower() in ctx.catalog.routines:
+        # its statements were analysed where it is defined
+        return [statement_lineage(ctx, "EXECUTE", None, [])]
+    return report_unsupported(ctx, "EXECUTE")
+
+
+def declare(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
+    """T-SQL's DECLARE @t TABLE (...) is a temporary table; other variables hold no rows."""
+    for item in node.args.get("expressions") or []:
+        kind = item.args.get("kind")
+        if not isinstance(kind, exp.Schema):
+            continue
+        columns = [defined_column(column, ctx) for column in kind.expressions if isinstance(column, exp.ColumnDef)]
+        for variable in item.args.get("this") or []:
+            parts = [NamePart(f"@{variable.name}")]
+            ctx.catalog.declare(parts, columns, kind="table", statement_index=ctx.index, temporary=True)
+    return [statement_lineage(ctx, "DECLARE", None, [])]
 
 
 def _rename_column(old: list[NamePart], new: str, ctx: Context) -> None:
@@ -138,7 +167,7 @@ def copy(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     elif isinstance(this, exp.Table):
         relation = ctx.read_table(table_parts(this), this)
     else:
-        return report_unsupported(node, ctx, "COPY")
+        return report_unsupported(ctx, "COPY")
     written = written_columns(relation)
     use_ = TableUse(place, "file", "unknown") if place is not None else None
     return [statement_lineage(ctx, "COPY", place, written, outputs=relation.names, target_use=use_)]
@@ -162,7 +191,7 @@ def uncache(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
 
 
 def block(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
-    return report_unsupported(node, ctx, "BLOCK")
+    return report_unsupported(ctx, "BLOCK")
 
 
 def analyze_other(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
@@ -187,10 +216,10 @@ def analyze_other(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
         return [statement_lineage(ctx, "UNKNOWN", None, [])]
     if isinstance(node, _WITHOUT_LINEAGE):
         return [statement_lineage(ctx, name, None, [])]
-    return report_unsupported(node, ctx, name)
+    return report_unsupported(ctx, name)
 
 
-def report_unsupported(node: exp.Expr, ctx: Context, what: str) -> list[StatementLineage]:
+def report_unsupported(ctx: Context, what: str) -> list[StatementLineage]:
     """Reports a statement whose lineage is not analysed."""
     ctx.issue(
         "UNSUPPORTED_SYNTAX",

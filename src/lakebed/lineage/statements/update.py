@@ -6,22 +6,26 @@ from lakebed.lineage.context import Context, Env
 from lakebed.lineage.contract import StatementLineage
 from lakebed.lineage.ctes import with_ctes
 from lakebed.lineage.expressions import predicate, refs_of
-from lakebed.lineage.from_clause import add_from, add_join
+from lakebed.lineage.from_clause import add_from, add_join, read_cte
 from lakebed.lineage.relations import NO_REFS
-from lakebed.lineage.scope import NamedRelation, Scope
-from lakebed.lineage.statements.result import WriteTarget, Written, statement_lineage, target_use
+from lakebed.lineage.scope import Cte, NamedRelation, Scope
+from lakebed.lineage.statements.result import WriteTarget, Written, behind_cte, statement_lineage, target_use
 
 
 def update(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     """Columns of one table from expressions over it and over others."""
-    env, _ = with_ctes(node, ctx.env, ctx)
+    env = with_ctes(node, ctx.env, ctx)
     table = node.args["this"]
     scope = Scope(None, env)
     aliased = _aliased_table(node, table, ctx)
-    target = WriteTarget(aliased if aliased is not None else table, ctx)
+    found = behind_cte(table, env, ctx) if aliased is None else None
+    target = WriteTarget(aliased if aliased is not None else found[0] if found is not None else table, ctx)
     if not target.known:
         ctx.report_unknown_table(target.name, target.parts, target.node, target=True)
-    if aliased is None:
+    if found is not None:
+        add_cte(found[1], table, scope, ctx)
+        ctx.used.pop(target.name, None)
+    elif aliased is None:
         add_target(target, table, scope, ctx)
         for join in table.args.get("joins") or []:
             add_join(join, scope, ctx)
@@ -34,8 +38,15 @@ def update(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     assignments = node.args.get("expressions") or []
     target = _joined_target(assignments, table, target, ctx)
     written: list[Written] = []
-    for assignment in assignments:
-        written += assigned(assignment, target, scope, ctx)
+    if found is None:
+        for assignment in assignments:
+            written += assigned(assignment, target, scope, ctx)
+    else:
+        seen = WriteTarget(found[0], ctx)
+        seen.relation = scope.relations[0]
+        for assignment in assignments:
+            written += assigned(assignment, seen, scope, ctx)
+        written = [(_base_column(name, scope, ctx), place, refs) for name, place, refs in written]
     where = node.args.get("where")
     if where is not None:
         predicate(where.args["this"], scope, ctx, "filter")
@@ -52,6 +63,13 @@ def add_target(target: WriteTarget, table: exp.Expr, scope: Scope, ctx: Context)
     elif target.parts:
         last = target.parts[-1]
         scope.add(NamedRelation(ctx.column_key(last.text, last.quoted), target.relation, ctx.catalog.key(target.parts)))
+
+
+def add_cte(cte: Cte, table: exp.Expr, scope: Scope, ctx: Context) -> None:
+    """A CTE whose table is written: its columns can be read, and its conditions choose the rows."""
+    alias = table.args.get("alias")
+    name = alias.args["this"] if isinstance(alias, exp.TableAlias) and alias.args.get("this") else table.args["this"]
+    scope.add(NamedRelation(ctx.key_of(name), read_cte(cte, ctx)))
 
 
 def _aliased_table(node: exp.Expr, table: exp.Expr, ctx: Context) -> exp.Expr | None:
@@ -98,6 +116,12 @@ def _joined_target(assignments: list[exp.Expr], table: exp.Expr, target: WriteTa
                 ctx.read_table(target.parts, table)
             return WriteTarget(item, ctx)
     return target
+
+
+def _base_column(name: str, scope: Scope, ctx: Context) -> str:
+    """The column of the table that a column of the CTE is."""
+    refs = scope.relations[0].by_key.get(ctx.column_key(name, True)) or scope.relations[0].by_key.get(name)
+    return refs[0][1] if refs and len(refs) == 1 else name
 
 
 def assigned(assignment: exp.Expr, target: WriteTarget, scope: Scope, ctx: Context) -> list[Written]:

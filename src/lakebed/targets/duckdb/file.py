@@ -1,5 +1,6 @@
 """Opens a DuckDB file for one reading or one transaction, and says plainly who holds it when that is not possible."""
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,12 +13,16 @@ from lakebed.errors import ConcurrentModification, TargetError, TargetLocked, fi
 from lakebed.retry import retry, waiting
 from lakebed.storage import system_errors
 
+log = logging.getLogger(__name__)
+
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 
 # Eight processes that commit one after the other fit into it, each with a few seconds of work.
 WAIT_SECONDS = 30.0
-# A transaction that DuckDB cannot write down fails as one that another overtook does, and is no better tried again.
-_DISK_FAILED = re.compile(r"Could not \w+ file|No space left|IO Error")
+# How DuckDB speaks of a transaction that another overtook. One that failed otherwise, or that the disk does not take,
+# raises the same exception, and is no better tried again.
+_OVERTAKEN = re.compile(r"conflict|another transaction|altered", re.IGNORECASE)
+_DISK_FAILED = re.compile(r"Could not \w+ file|Cannot \w+ file|No space left|IO Error")
 
 
 class DuckDBFile:
@@ -26,10 +31,19 @@ class DuckDBFile:
     def __init__(self, path: Path, *, wait_seconds: float = WAIT_SECONDS) -> None:
         self.path = path
         self._wait_seconds = wait_seconds
+        self.left = ""  # the fingerprint that the last transaction left
 
     @property
     def exists(self) -> bool:
         return self.path.exists()
+
+    def fingerprint(self) -> str:
+        """What changes when anybody writes into the file, to whichever table.
+
+        The system's facts alone: opening the file, and closing it, would end the lock that DuckDB holds on it.
+        """
+        log = self.path.with_name(f"{self.path.name}.wal")
+        return ",".join(_facts(path) for path in (self.path, log))
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -58,6 +72,7 @@ class DuckDBFile:
                     connection.execute("BEGIN")
                     yield connection
                     connection.execute("COMMIT")
+                    self._settle(connection)
                 except BaseException:
                     _roll_back(connection)
                     raise
@@ -66,6 +81,15 @@ class DuckDBFile:
                     connection.execute(f"SET preserve_insertion_order = {bool(ordered and ordered[0])}")
             finally:
                 connection.close()
+
+    def _settle(self, connection: Connection) -> None:
+        """Brings what was committed into the file now, so that closing it changes nothing more."""
+        try:
+            connection.execute("CHECKPOINT")
+        except duckdb.Error as error:
+            # Another connection of this process is at work; the file is settled when that one closes.
+            log.debug("%s is not settled yet: %s", self.path, error)
+        self.left = self.fingerprint()
 
     def _connect(self, *, read_only: bool) -> Connection:
         return retry(
@@ -105,6 +129,8 @@ class DuckDBFile:
                     f"{self.path}: {first_line(error)}",
                     remedy="Nothing was committed. See that the disk has room and can be written, and run again.",
                 ) from error
+            if not _OVERTAKEN.search(str(error)):
+                raise TargetError(f"{self.path}: {first_line(error)}", remedy="Nothing was committed.") from error
             raise ConcurrentModification(
                 f"{self.path}: another transaction changed the table: {first_line(error)}",
                 remedy="Nothing was committed. Read the table again and repeat the change.",
@@ -120,6 +146,14 @@ class DuckDBFile:
         if "Not a directory" in said or "No such file or directory" in said:
             return "The folder is not there and cannot be made: choose another target."
         return None
+
+
+def _facts(path: Path) -> str:
+    try:
+        facts = path.stat()
+    except FileNotFoundError:
+        return "none"
+    return f"{facts.st_ino:x}-{facts.st_size:x}-{facts.st_mtime_ns:x}-{facts.st_ctime_ns:x}"
 
 
 def first_row(connection: Connection, statement: str, values: Sequence[object] = ()) -> tuple[Any, ...] | None:

@@ -11,7 +11,7 @@ from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.refusals import NOTHING_COMMITTED
 from lakebed.merge_core.result import check_balance
 from lakebed.model import MergeCounts, Staging
-from lakebed.schema.duckdb import OWN, to_duckdb
+from lakebed.schema.duckdb import OWN, struct_with_kept_fields, to_duckdb
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.types import Schema
 from lakebed.targets.base import RowMerge, RowsMerged
@@ -35,13 +35,12 @@ def merge_rows(connection: Connection, table: str, staging: Staging, merge: RowM
     final = merge.evolution.final
     staged = staged_rows(staging, merge.files) if merge.files else _no_rows(merge)
     source = f"lakebed_source_{uuid4().hex}"
-    emptied = () if merge.keeps_missing else merge.evolution.padded
     columns = [q(name) for name in merge.delivered]
-    columns += [_null(final, name) for name in emptied]
+    columns += [_null(final, name) for name in merge.emptied]
     # Where something fails, the temporary table goes with the transaction: dropping it first would hide what failed.
     connection.execute(f"CREATE TEMP TABLE {source} AS SELECT {', '.join(columns)} FROM {staged}")
     before = _Held.in_table(connection, table, source, merge.keys)
-    actions = _apply(connection, table, source, merge, [*merge.delivered, *emptied], before)
+    actions = _apply(connection, table, source, merge, [*merge.delivered, *merge.emptied], before)
     after = _Held.in_table(connection, table, source, merge.keys)
     connection.execute(f"DROP TABLE {source}")
     counts = MergeCounts(actions["INSERT"], actions["UPDATE"], actions["DELETE"])
@@ -166,7 +165,15 @@ def _set(merge: RowMerge, columns: Sequence[str]) -> str:
     """Assignments by name. Keys are equal already, and leaving them alone spares a primary key's index."""
     keys = set(merge.keys)
     chosen = [name for name in columns if name not in keys] or list(merge.keys[:1])
-    return ", ".join(f"{q(name)} = {SOURCE}.{q(name)}" for name in chosen)
+    kept_fields = merge.evolution.padded_fields if merge.keeps_missing else {}
+    assignments = []
+    for name in chosen:
+        value = f"{SOURCE}.{q(name)}"
+        if (lacking := kept_fields.get(name)) is not None:
+            kind = merge.evolution.final[name].type
+            value = struct_with_kept_fields(kind, lacking, source=value, target=f"{TARGET}.{q(name)}")
+        assignments.append(f"{q(name)} = {value}")
+    return ", ".join(assignments)
 
 
 def _count(connection: Connection, statement: str) -> int:

@@ -4,10 +4,12 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 
 import pyarrow as pa
 
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
+from lakebed.errors import TargetError
 from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
@@ -29,7 +31,6 @@ CAPABILITIES = Capabilities(
     rules=RULES,
     evolves_without_rewrite=True,
     partition_in_path=False,
-    version_tells_all=False,
 )
 
 
@@ -47,6 +48,11 @@ class DuckDBTarget:
         wait_seconds: float = WAIT_SECONDS,
     ) -> None:
         path = local_path(absolute(file))
+        if "?" in str(path):
+            raise TargetError(
+                f"{path} cannot be a DuckDB file: DuckDB takes a ? in a path for the beginning of settings",
+                remedy="Choose a path without it.",
+            )
         self._file = DuckDBFile(path, wait_seconds=wait_seconds)
         self._table = table
         self._storage = storage or Storage()
@@ -68,7 +74,8 @@ class DuckDBTarget:
         if not self._file.exists:
             return ABSENT
         with self._file.reading() as connection:
-            return table_state(connection, self._table)
+            # While it is open nobody writes, so that the rows and the fingerprint belong together.
+            return replace(table_state(connection, self._table), fingerprint=self._file.fingerprint())
 
     def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         return Affected()
@@ -85,6 +92,7 @@ class DuckDBTarget:
         require_no_column_lost(self.address, state.schema, final)
         self._checkpoint("staged")
         with self._changing(state) as (connection, now):
+            alone = state.fingerprint in ("", self._file.fingerprint())
             self._checkpoint("opened")
             evolve(connection, self._table, now.schema if now.exists else None, change.evolution)
             self._checkpoint("evolved")
@@ -99,7 +107,9 @@ class DuckDBTarget:
             self._checkpoint("recorded")
         self._checkpoint("committed")
         self._area.remove(staging.id)
-        return Commit(after.version, after.rows, len(change.add), 0)
+        # What another wrote between the plan and this commit was never counted, and must not be covered up.
+        left = replace(after, fingerprint=self._file.left if alone else "another wrote").seen
+        return Commit(after.version, after.rows, len(change.add), 0, left=left)
 
     def merge_rows(self, state: TableState, staging: Staging, merge: RowMerge) -> RowsMerged:
         """Merges staged rows in one transaction; one that changes no row, or only asks, is rolled back."""
@@ -135,6 +145,15 @@ class DuckDBTarget:
 
     def abandon(self, staging: Staging) -> None:
         self._area.remove(staging.id)
+
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Files that crashed writers left beside the database."""
+        return self._area.left_behind(before=before)
+
+    def remove_orphans(self, files: Sequence[str]) -> None:
+        """Removes what `orphans` found. Of local stagings those go whose process is gone, and they go whole."""
+        self._storage.delete(uri for uri in files if not is_local(uri))
+        self._area.sweep()
 
     def owns_staging(self, folder: str) -> bool:
         return self._area.owns(folder)

@@ -28,6 +28,7 @@ from lakebed.config import DEFAULT_CATALOG, is_secret_name
 from lakebed.errors import ConfigError, LakebedError, TargetError, first_line, redacted, system_refusal
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import local_path, make_private_folder
+from lakebed.targets.iceberg.sql_catalog import LeanSqlCatalog
 
 # How long a SQLite catalog waits for another process's commit, which takes milliseconds.
 SQLITE_TIMEOUT_SECONDS = 60
@@ -120,12 +121,13 @@ class CatalogSettings:
             if properties.get("warehouse", "").startswith("file:"):
                 local_path(properties["warehouse"]).mkdir(parents=True, exist_ok=True)
             try:
-                return load_catalog(self.name, **properties)
+                catalog = load_catalog(self.name, **properties)
             except ValueError as unfit:
                 raise ConfigError(
                     f"the Iceberg catalog {self.describe()} cannot be opened: {first_line(unfit)}",
                     remedy=f"Correct [catalog.{self.name}] in lakebed.toml: a catalog has a type and a uri.",
                 ) from unfit
+            return LeanSqlCatalog.of(catalog) if type(catalog) is SqlCatalog else catalog
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:
@@ -199,7 +201,7 @@ def _is_view(catalog: Catalog, identifier: tuple[str, ...]) -> bool:
 
 def _unreadable(table: str, error: Exception) -> TargetError:
     """What metadata holds that PyIceberg does not know: types, mostly, of version 3 of the format."""
-    unknown = sorted(set(re.findall(r"Type not recognized: (\w+)", str(error))))
+    unknown = sorted(set(re.findall(r"(?:Unsupported field type|Type not recognized): '?(\w+)", str(error))))
     if not unknown:
         return TargetError(f"the metadata of {table} cannot be read: {first_line(error)}")
     return TargetError(

@@ -27,15 +27,16 @@ from lakebed.targets.base import Change, PastCommit
 from lakebed.targets.iceberg.branches import at_branch, begin_branch
 from lakebed.targets.iceberg.files import field_ids, plain_path
 from lakebed.targets.iceberg.partitions import describe_by_partition, remove_split
+from lakebed.targets.iceberg.properties import follow_columns
 from lakebed.targets.iceberg.schema import evolve, iceberg_type, physical_schema
 from lakebed.targets.iceberg.slices import affected
+from lakebed.targets.iceberg.staging import STAGING_ID, commit_uuid
 from lakebed.targets.iceberg.state import current_files, data_files, version
 from lakebed.targets.iceberg.transaction import OneCommit, Replacement
 from lakebed.targets.iceberg.txns import snapshot_facts, table_facts
 
 # Snapshot properties.
 PREFIX = "lakebed."
-STAGING_ID = "lakebed.staging"
 PLAN_HASH = "lakebed.plan"
 ADDED_COLUMNS = "lakebed.added-columns"
 WIDENED_COLUMNS = "lakebed.widened-columns"
@@ -126,6 +127,7 @@ def _attempt(table: Table, staging: Staging, change: Change, branch: str | None)
     transaction = OneCommit(once)
     pass_checkpoint("staged")
     evolved = evolve(transaction, change.evolution)
+    follow_columns(transaction, change.evolution)
     pass_checkpoint("evolved")
     if change.add:
         # A change of the schema alone has written no file: whichever ids its columns get will do.
@@ -170,7 +172,9 @@ def write_snapshot(
     begin_branch(transaction, branch)
     properties = snapshot_properties(staging, change)
     appending = transaction.update_snapshot(properties, branch or MAIN_BRANCH).merge_append
-    with Replacement(transaction, properties, branch=branch) if leaving else appending() as snapshot:
+    producer = Replacement(transaction, properties, branch=branch) if leaving else appending()
+    producer.commit_uuid = commit_uuid(staging.id)
+    with producer as snapshot:
         for file in leaving:
             snapshot.delete_data_file(file)
         for file in arriving:
@@ -212,7 +216,7 @@ def require_compatible(table: Table, seen: Mapping[str, DataFile], change: Chang
             raise ConcurrentModification(f"{name}: {file.uri}, which is to be replaced, was changed by another commit")
     if change.remove_slice is not None:
         arrived = [file for uri, file in now.items() if uri not in seen or seen[uri].fingerprint != file.fingerprint]
-        touched = affected(arrived, change.remove_slice, table.io)
+        touched = affected(arrived, change.remove_slice, table)
         if touched.whole or touched.mixed:
             raise ConcurrentModification(
                 f"{name}: another commit brought rows of {change.remove_slice} while this one was being written"

@@ -37,10 +37,9 @@ from pyiceberg.types import (
 from pyiceberg.utils.truncate import truncate_upper_bound_binary_string, truncate_upper_bound_text_string
 
 from lakebed.errors import TargetError
+from lakebed.kernels.columns import FIELD_ID
 from lakebed.model import RESERVED_COLUMNS, Bounds, DataFile, WrittenFile
 from lakebed.storage import is_local, join
-
-FIELD_ID = b"PARQUET:field_id"
 
 # Iceberg's own default for text; our columns are kept whole, because they say what a file holds.
 TEXT_BOUND_LENGTH = 16

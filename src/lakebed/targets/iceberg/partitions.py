@@ -21,9 +21,10 @@ from pyiceberg.transforms import UnknownTransform, VoidTransform
 from pyiceberg.typedef import Record
 
 from lakebed.errors import TargetError
+from lakebed.kernels.columns import FIELD_ID
 from lakebed.model import WrittenFile
 from lakebed.storage import join
-from lakebed.targets.iceberg.files import FIELD_ID, describe
+from lakebed.targets.iceberg.files import describe
 
 # Each open file holds a row group in memory.
 OPEN_FILES = 64

@@ -13,8 +13,10 @@ from pyiceberg.table import Table
 from lakebed.errors import TargetError
 from lakebed.kernels.slices import in_slice
 from lakebed.model import AnySlice, ScanFile, Totals
+from lakebed.targets.iceberg.names import names_suffice
+from lakebed.targets.iceberg.rows import rows_of_file
 from lakebed.targets.iceberg.schema import physical_schema, table_schema
-from lakebed.targets.iceberg.settle import names_are_stable
+from lakebed.targets.iceberg.settle import misleading
 from lakebed.targets.iceberg.state import (
     current_files,
     data_files,
@@ -30,23 +32,23 @@ def read(table: Table, columns: Sequence[str] | None = None) -> pads.Dataset | p
     """The table as a lazy pyarrow Dataset where its files can be read by name, else as a Table in memory.
 
     Names do not suffice once a column was renamed or dropped and added again, or rows were deleted beside the files;
-    Iceberg's field ids then decide, through PyIceberg.
+    field ids then decide.
     """
     tasks = current_files(table)
     selected = _selected(table.schema(), columns)
     by_name = not has_defaults(selected) and all(
         not task.delete_files and is_read_by_engines(task.file) for task in tasks
     )
-    if tasks and by_name and names_are_stable(table):
+    if tasks and by_name and names_suffice(table):
         schema = pa.schema([field.remove_metadata() for field in physical_schema(selected)])
         io = table.io
         if isinstance(io, PyArrowFileIO):
             scheme, netloc, _ = io.parse_location(tasks[0].file.file_path)
             paths = [io.parse_location(task.file.file_path)[2] for task in tasks]
             return pads.dataset(paths, schema=schema, format="parquet", filesystem=io.fs_by_scheme(scheme, netloc))
-    fields = ("*",) if columns is None else tuple(columns)
-    scan = table.scan(selected_fields=fields, case_sensitive=False)
-    return scan.to_arrow().cast(_plain(physical_schema(scan.projection())))
+    chosen = physical_schema(selected)
+    batches = [batch for task in tasks for batch in rows_of_file(table, task, selected)]
+    return pa.Table.from_batches(batches, chosen).cast(_plain(chosen))
 
 
 def _selected(schema: IcebergSchema, columns: Sequence[str] | None) -> IcebergSchema:
@@ -78,6 +80,12 @@ def scan_plan(table: Table) -> ScanPlan:
                     f"{'.'.join(table.name())} holds deletes as {delete.file_format.value}, which workers cannot apply",
                     remedy="Read it without spark=, or compact it with the engine that wrote them.",
                 )
+    if misled := misleading(table, tasks):
+        raise TargetError(
+            f"{len(misled)} files of {'.'.join(table.name())}, such as {misled[0].file.file_path}, have no field ids, "
+            "and the table's name mapping, which workers do not know, gives their names another meaning",
+            remedy="Read it without spark=; the next merge or load gives these files ids.",
+        )
     return ScanPlan(
         schema=table_schema(table.schema()),
         physical=physical_schema(table.schema()),
@@ -86,7 +94,7 @@ def scan_plan(table: Table) -> ScanPlan:
             for file, task in zip(data_files(table, tasks), tasks, strict=True)
         ),
         partition_by=partition_columns(table),
-        by_field_id=not names_are_stable(table),
+        by_field_id=not names_suffice(table),
     )
 
 

@@ -1,27 +1,27 @@
-"""Makes every data file of a table say by itself what the table says: before engines, which read files by name, plan.
+"""Makes every data file of a table say by itself what the table says, before engines plan on it.
 
-Other writers may mark rows as deleted in files of their own (DuckDB and Spark, merge on read), and may rename a column,
-or drop one and add another of its name; Iceberg's readers then combine files, deletes and field ids. Engines here
-rewrite data files as they are, which would bring deleted rows back and lose renamed columns. So the files concerned are
-rewritten first, through PyIceberg, in a commit of its own that changes no row that a reader sees.
+Engines find the columns of a file by field id, so that renamed, dropped and returned columns need nothing. Two things
+a file does not say by itself: which of its rows other writers marked as deleted in files of their own (DuckDB and
+Spark, merge on read), and, where it has no field ids (imported with `add_files`), what the table's name mapping makes
+of its names. Such files are rewritten first, in a commit of its own that changes no row that a reader sees.
 """
 
-import uuid
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.io.pyarrow import ArrowScan
-from pyiceberg.schema import index_by_id
 from pyiceberg.table import FileScanTask, Table
 
 from lakebed.model import WrittenFile
 from lakebed.storage import join
 from lakebed.targets.iceberg.branches import begin_branch
 from lakebed.targets.iceberg.files import FOOTERS_AT_ONCE, field_ids
+from lakebed.targets.iceberg.names import mapped_ids, mapping_agrees
 from lakebed.targets.iceberg.partitions import describe_by_partition, remove_split
+from lakebed.targets.iceberg.rows import rows_of_file
 from lakebed.targets.iceberg.schema import physical_schema
+from lakebed.targets.iceberg.staging import STAGING_ID, STAGING_PREFIX, commit_uuid, in_use, new_staging_id
 from lakebed.targets.iceberg.state import current_files, is_read_by_engines
 from lakebed.targets.iceberg.transaction import OneCommit, Replacement
 
@@ -29,46 +29,55 @@ OPERATION = "lakebed.operation"
 SETTLE = "settle"
 
 
-def names_are_stable(table: Table) -> bool:
-    """In every schema that the table ever had, a field id had one full name, and a name one field id."""
-    name_of: dict[int, str] = {}
-    id_of: dict[str, int] = {}
-    for schema in table.schemas().values():
-        for field_id in index_by_id(schema):
-            name = str(schema.find_column_name(field_id))
-            if name_of.setdefault(field_id, name) != name or id_of.setdefault(name, field_id) != field_id:
-                return False
-    return True
-
-
-def unsettled(table: Table) -> list[FileScanTask]:
-    """The files that cannot be read by name alone."""
+def unsettled(table: Table, planned: Collection[str] = ()) -> list[FileScanTask]:
+    """The files that do not say by themselves what the table says. `planned` are columns that it is about to gain."""
     tasks = current_files(table)
-    if names_are_stable(table):
-        return [task for task in tasks if task.delete_files or not is_read_by_engines(task.file)]
-    known = field_ids(physical_schema(table.schema()))
+    misled = {task.file.file_path for task in misleading(table, tasks, planned)}
+    return [
+        task
+        for task in tasks
+        if task.delete_files or not is_read_by_engines(task.file) or task.file.file_path in misled
+    ]
 
-    def differs(task: FileScanTask) -> bool:
+
+def misleading(table: Table, tasks: Sequence[FileScanTask], planned: Collection[str] = ()) -> list[FileScanTask]:
+    """The files without field ids whose names mean, by the table's name mapping, another column or none."""
+    if table.name_mapping() is None or (mapping_agrees(table) and not planned):
+        return []
+    known = {path.casefold(): field_id for path, field_id in field_ids(physical_schema(table.schema())).items()}
+    mapped = mapped_ids(table)
+    coming = {path.casefold() for path in planned}
+
+    def misleads(task: FileScanTask) -> bool:
         if not is_read_by_engines(task.file):
-            return True
+            return False
         with table.io.new_input(task.file.file_path).open() as stream:
             inside = field_ids(pq.read_schema(stream))
-        return bool(task.delete_files) or any(known.get(path) != field_id for path, field_id in inside.items())
+        if -1 not in inside.values():
+            return False
+        return any(path.casefold() in coming or mapped.get(path) != known.get(path.casefold()) for path in inside)
 
     with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="names") as pool:
-        return [task for task, wrong in zip(tasks, pool.map(differs, tasks), strict=True) if wrong]
+        return [task for task, misled in zip(tasks, pool.map(misleads, tasks), strict=True) if misled]
 
 
-def settle(table: Table, branch: str | None = None) -> int:
+def settle(table: Table, planned: Collection[str] = (), branch: str | None = None) -> int:
     """Rewrites such files and commits them; returns how many there were, and does nothing where there are none.
 
     PyIceberg validates this commit: a concurrent one that touches the same files makes it fail.
     """
-    waiting = unsettled(table)
+    waiting = unsettled(table, planned)
     if not waiting:
         return 0
+    id_ = new_staging_id()
+    folder = table.location_provider().new_data_location(f"{STAGING_PREFIX}{id_}")
+    with in_use(folder):
+        _replace(table, waiting, folder, id_, branch)
+    return len(waiting)
+
+
+def _replace(table: Table, waiting: Sequence[FileScanTask], folder: str, id_: str, branch: str | None) -> None:
     schema = physical_schema(table.schema())
-    folder = table.location_provider().new_data_location(f"lakebed-{uuid.uuid4().hex}")
     written = [
         file
         for number, task in enumerate(waiting)
@@ -77,28 +86,27 @@ def settle(table: Table, branch: str | None = None) -> int:
     files = describe_by_partition(written, folder=folder, schema=schema, metadata=table.metadata, io=table.io)
     transaction = OneCommit(table)
     begin_branch(transaction, branch)
-    with Replacement(transaction, {OPERATION: SETTLE}, branch=branch) as snapshot:
+    replacement = Replacement(transaction, {OPERATION: SETTLE, STAGING_ID: id_}, branch=branch)
+    replacement.commit_uuid = commit_uuid(id_)
+    with replacement as snapshot:
         for task in waiting:
             snapshot.delete_data_file(task.file)
         for described in files:
             snapshot.append_data_file(described)
     transaction.commit_transaction()
     remove_split(written, files, folder=folder, io=table.io)
-    return len(waiting)
 
 
 def _rewrite(table: Table, task: FileScanTask, folder: str, path: str, schema: pa.Schema) -> WrittenFile | None:
-    scan = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
     uri = join(folder, path)
     rows = 0
     with (
         table.io.new_output(uri).create(overwrite=True) as stream,
         pq.ParquetWriter(stream, schema, compression="zstd") as writer,
     ):
-        for batch in scan.to_record_batches([task]):
-            if batch.num_rows:
-                writer.write_table(pa.Table.from_batches([batch]).cast(schema))
-                rows += batch.num_rows
+        for batch in rows_of_file(table, task, table.schema()):
+            writer.write_batch(batch)
+            rows += batch.num_rows
     if rows == 0:
         table.io.delete(uri)
         return None

@@ -6,23 +6,25 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyiceberg.io import FileIO
+from pyiceberg.table import Table
 
+from lakebed.kernels.columns import find_columns
 from lakebed.kernels.slices import in_slice
 from lakebed.model import AnySlice, DataFile
 from lakebed.targets.base import Affected
+from lakebed.targets.iceberg.schema import physical_schema
 from lakebed.targets.shared.footers import Match, match
 
 LOOKS_AT_ONCE = 8
 
 
-def affected(files: Iterable[DataFile], slice_: AnySlice, io: FileIO) -> Affected:
+def affected(files: Iterable[DataFile], slice_: AnySlice, table: Table) -> Affected:
     """The files that the slice touches. What partitions and bounds leave open is answered by the file's own columns."""
     judged = [(file, match(file, slice_.values)) for file in files]
     open_questions = [file for file, verdict in judged if verdict == "some"]
     with ThreadPoolExecutor(LOOKS_AT_ONCE, thread_name_prefix="slices") as pool:
         answers = dict(
-            zip((file.uri for file in open_questions), pool.map(_looking(slice_, io), open_questions), strict=True)
+            zip((file.uri for file in open_questions), pool.map(_looking(slice_, table), open_questions), strict=True)
         )
     final = [(file, answers.get(file.uri, verdict)) for file, verdict in judged]
     return Affected(
@@ -31,15 +33,23 @@ def affected(files: Iterable[DataFile], slice_: AnySlice, io: FileIO) -> Affecte
     )
 
 
-def _looking(slice_: AnySlice, io: FileIO) -> Callable[[DataFile], Match]:
+def _looking(slice_: AnySlice, table: Table) -> Callable[[DataFile], Match]:
+    names = [name for name in slice_.values if name in table.schema().column_names]
+    wanted = physical_schema(table.schema().select(*names))
+
     def look(file: DataFile) -> Match:
-        with io.new_input(file.uri).open() as stream:
+        with table.io.new_input(file.uri).open() as stream:
             parquet = pq.ParquetFile(stream)
-            present = [name for name in slice_.values if name in parquet.schema_arrow.names]
-            if any(value is not None for name, value in slice_.values.items() if name not in present):
+            present = parquet.schema_arrow
+            places = dict(zip(wanted.names, find_columns(wanted, present), strict=True))
+            inside = {name: present.names[place] for name in slice_.values if (place := places.get(name)) is not None}
+            if any(value is not None for name, value in slice_.values.items() if name not in inside):
                 return "none"  # a column that the file lacks is NULL in all its rows
-            asked = {name: slice_.values[name] for name in present}
-            return _judge(parquet.read(columns=present), asked) if present else "all"
+            if not inside:
+                return "all"
+            rows = parquet.read(columns=list(inside.values()))
+            named = pa.table({name: rows[column] for name, column in inside.items()})
+            return _judge(named, {name: slice_.values[name] for name in inside})
 
     return look
 

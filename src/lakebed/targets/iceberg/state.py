@@ -16,6 +16,7 @@ from lakebed.schema.types import Schema
 from lakebed.targets.base import TableState
 from lakebed.targets.iceberg.files import data_files_of
 from lakebed.targets.iceberg.manifests import plan_all_files
+from lakebed.targets.iceberg.names import field_ids_where_needed
 from lakebed.targets.iceberg.schema import table_schema
 from lakebed.targets.iceberg.txns import recorded_txns
 
@@ -117,6 +118,7 @@ def table_state(table: Table) -> TableState:
         partition_by=partition_columns(table),
         files=files,
         txns=recorded_txns(table.metadata),
+        field_ids=field_ids_where_needed(table),
     )
 
 

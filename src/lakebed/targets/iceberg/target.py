@@ -1,8 +1,7 @@
 """The Iceberg target: `iceberg:[CATALOG:]NAMESPACE.TABLE[@BRANCH]`, one commit and one snapshot for each change."""
 
-import re
+import os
 import shutil
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -10,11 +9,12 @@ from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-from pyiceberg.catalog import Catalog
+from pyiceberg.catalog import Catalog, MetastoreCatalog
 from pyiceberg.exceptions import (
     BadRequestError,
     CommitFailedException,
     NamespaceAlreadyExistsError,
+    NoSuchNamespaceError,
     TableAlreadyExistsError,
     ValidationException,
 )
@@ -25,20 +25,23 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, TargetError
-from lakebed.model import RESERVED_COLUMNS, AnySlice, DataFile, Staging, Totals
+from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
-from lakebed.storage import Storage, is_local, local_path
+from lakebed.storage import Storage, is_local, join, local_path
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, TableState
 from lakebed.targets.iceberg import maintenance
 from lakebed.targets.iceberg.branches import at_branch, publish, require_branch, require_ref, require_trunk
 from lakebed.targets.iceberg.catalog import CatalogSettings
 from lakebed.targets.iceberg.commit import OutcomeUnknown, answering, commit, landed, last_commit, write_snapshot
+from lakebed.targets.iceberg.orphans import orphaned_files, running_stagings
 from lakebed.targets.iceberg.partitions import remove_split
+from lakebed.targets.iceberg.properties import new_table_properties
 from lakebed.targets.iceberg.read import read, scan_plan, totals
 from lakebed.targets.iceberg.schema import evolve, new_table_schema, partition_spec, physical_schema
 from lakebed.targets.iceberg.settle import settle, unsettled
 from lakebed.targets.iceberg.slices import affected
+from lakebed.targets.iceberg.staging import STAGING_NAME, STAGING_PREFIX, local_stagings, lock_folder, new_staging_id
 from lakebed.targets.iceberg.state import ABSENT, absent, by_uri, require_writable, table_state, version
 from lakebed.targets.iceberg.transaction import OneCommit
 from lakebed.targets.scan import ScanPlan
@@ -47,20 +50,7 @@ from lakebed.targets.shared.refusals import changed_since_read, no_such_table, r
 from lakebed.targets.shared.sums import no_totals
 from lakebed.targets.snapshots import Expired, Publication, SnapshotRecord
 
-STAGING_PREFIX = "lakebed-"
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
-
-# What our tables are created with. The bounds of our own columns are kept whole, so that other writers' files, too,
-# say exactly which slices they hold; manifests are merged once there are many, and of the metadata files, each of which
-# repeats every schema, a hundred are kept.
-_STAGING_NAME = re.compile(re.escape(STAGING_PREFIX) + "[0-9a-f]{32}")
-TABLE_PROPERTIES = {
-    "format-version": "2",
-    "commit.manifest-merge.enabled": "true",
-    "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "100",
-    "write.parquet.compression-codec": "zstd",
-} | {f"write.metadata.metrics.column.{name}": "full" for name in RESERVED_COLUMNS}
 
 
 class IcebergTarget:
@@ -84,6 +74,7 @@ class IcebergTarget:
         self._namespace_is_catalog = namespace_is_catalog
         self._creations: dict[str, CreateTableTransaction] = {}
         self._undecided: set[str] = set()
+        self._locks: dict[str, int] = {}
         # As it was last seen. Reading the metadata of a table with a long history takes longer than most changes.
         self._known: Table | None = None
 
@@ -152,13 +143,13 @@ class IcebergTarget:
         if not state.files:
             return Affected()
         with self.settings.translated_errors():
-            return affected(state.files, slice_, self.existing_table().io)
+            return affected(state.files, slice_, self.existing_table())
 
     def files_to_widen(self, state: TableState, plan: EvolutionPlan) -> tuple[DataFile, ...]:
         return ()
 
     def stage(self, state: TableState, evolution: EvolutionPlan, *, partition_by: Sequence[str] = ()) -> Staging:
-        identifier = uuid.uuid4().hex
+        identifier = new_staging_id()
         if not state.exists:
             require_trunk(None, self.branch, self.address)
             table = self._stage_creation(identifier, evolution, tuple(partition_by))
@@ -169,10 +160,10 @@ class IcebergTarget:
             require_branch(table, self.branch)
             require_trunk(table, self.branch, self.address)
             self._require_unmoved(table, state)
-            if settled := self._settle(table):
+            if settled := self._settle(table, evolution.added_columns):
                 raise ConcurrentModification(
-                    f"another writer had deleted rows or renamed columns of {self.name}: {settled} of its files were "
-                    "rewritten, which changes no row",
+                    f"another writer had covered files of {self.name} with deletes or with other names: {settled} of "
+                    "them were rewritten, which changes no row",
                     remedy="Plan again on the table as it is now.",
                 )
             schema, partitions = evolve(OneCommit(table), evolution), state.partition_by
@@ -180,11 +171,12 @@ class IcebergTarget:
         if is_local(folder):
             with self.settings.translated_errors():
                 local_path(folder).mkdir(parents=True, exist_ok=True)
+                self._locks[identifier] = lock_folder(folder)
         return Staging(identifier, folder, physical_schema(schema), partitions)
 
     def owns_staging(self, folder: str) -> bool:
         *above, name = _plain(folder).split("/")
-        if {".", ".."} & {*above, name} or not _STAGING_NAME.fullmatch(name):
+        if {".", ".."} & {*above, name} or not STAGING_NAME.fullmatch(name):
             return False
         table = self.table()
         if table is None:
@@ -198,7 +190,7 @@ class IcebergTarget:
         return True
 
     def unsettled(self) -> int:
-        """How many files other writers covered with deletes or renamed columns."""
+        """How many files other writers covered with deletes or other names."""
         table = self.table()
         if table is None:
             return 0
@@ -206,7 +198,7 @@ class IcebergTarget:
             return len(unsettled(table))
 
     def settle(self) -> int:
-        """Rewrites files that other writers covered with deletes or renamed columns; returns how many."""
+        """Rewrites files that other writers covered with deletes or other names; returns how many."""
         table = self.table()
         if table is None:
             return 0
@@ -215,9 +207,9 @@ class IcebergTarget:
         require_branch(table, self.branch)
         return self._settle(table)
 
-    def _settle(self, table: Table) -> int:
+    def _settle(self, table: Table, planned: Sequence[str] = ()) -> int:
         with self._refusing_others():
-            return settle(table, self.branch)
+            return settle(table, planned, self.branch)
 
     @contextmanager
     def _refusing_others(self) -> Iterator[None]:
@@ -235,20 +227,19 @@ class IcebergTarget:
     def _stage_creation(self, identifier: str, evolution: EvolutionPlan, partition_by: tuple[str, ...]) -> Table:
         schema = new_table_schema(evolution.final)
         spec = partition_spec(schema, partition_by) if partition_by else UNPARTITIONED_PARTITION_SPEC
+        properties = new_table_properties(schema)
         with self.settings.translated_errors():
             with suppress(NamespaceAlreadyExistsError):  # another process was quicker
                 self.catalog.create_namespace_if_not_exists(self.identifier[:-1])
             try:
                 creation = self.catalog.create_table_transaction(
-                    self.identifier, schema, partition_spec=spec, properties=TABLE_PROPERTIES
+                    self.identifier, schema, partition_spec=spec, properties=properties
                 )
             except TableAlreadyExistsError as quicker:
                 raise ConcurrentModification(f"{self.name} was created by another process just now") from quicker
             except BadRequestError:
                 # S3 Tables cannot stage a creation: there an empty table is made first, and the rows are its commit.
-                return self.catalog.create_table(
-                    self.identifier, schema, partition_spec=spec, properties=TABLE_PROPERTIES
-                )
+                return self.catalog.create_table(self.identifier, schema, partition_spec=spec, properties=properties)
         self._creations[identifier] = creation
         return creation._table
 
@@ -274,6 +265,7 @@ class IcebergTarget:
             self._undecided.discard(staging.id)
             raise
         self._undecided.discard(staging.id)
+        self._unlock(staging)
         self._known = table
         table = at_branch(table, self.branch)
         return Commit(
@@ -281,6 +273,7 @@ class IcebergTarget:
             rows=self._rows(table),
             files_added=len(change.add),
             files_removed=len(change.remove),
+            places={file.path: join(staging.folder, file.path) for file in change.add},
         )
 
     def _create(self, staging: Staging, change: Change) -> Table:
@@ -322,6 +315,7 @@ class IcebergTarget:
 
     def abandon(self, staging: Staging) -> None:
         self._creations.pop(staging.id, None)
+        self._unlock(staging)
         if staging.id in self._undecided:
             return
         try:
@@ -334,6 +328,39 @@ class IcebergTarget:
         storage.delete(entry.uri for entry in storage.list(staging.folder))
         if is_local(staging.folder):
             shutil.rmtree(local_path(staging.folder), ignore_errors=True)
+
+    def _unlock(self, staging: Staging) -> None:
+        if (descriptor := self._locks.pop(staging.id, None)) is not None:
+            os.close(descriptor)
+            with suppress(OSError):  # not empty, as the folder of a change of the schema alone is
+                local_path(staging.folder).rmdir()
+
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Files that crashed writers of ours left, none of them younger than this; no snapshot names one."""
+        storage, places = Storage(self.settings.storage), self._places()
+        running = running_stagings(places)
+        listed = [entry for place in places for entry in storage.list(place)]
+        # The table is loaded after the listing: what was committed in between is in use.
+        return orphaned_files(listed, self.table(), before=before, running=running, read=storage.read)
+
+    def remove_orphans(self, files: Sequence[str]) -> None:
+        """Removes what `orphans` found, and local folders of stagings that are empty then."""
+        Storage(self.settings.storage).delete(files)
+        for folder in [folder for place in self._places() for folder in local_stagings(place)]:
+            with suppress(OSError):  # not empty
+                os.rmdir(folder)
+
+    def _places(self) -> tuple[str, ...]:
+        """The folders of the table; of one whose creation was never committed the place where it would lie."""
+        table = self.table()
+        if table is not None:
+            named = (table.location(), *(table.properties.get(f"write.{kind}.path") for kind in ("data", "metadata")))
+            return tuple(dict.fromkeys(place for place in named if place))
+        if not self.settings.exists or not isinstance(self.catalog, MetastoreCatalog):
+            return ()
+        with suppress(NoSuchNamespaceError):
+            return (self.catalog._resolve_table_location(None, ".".join(self.identifier[:-1]), self.identifier[-1]),)
+        return ()
 
     def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         table = self.table()

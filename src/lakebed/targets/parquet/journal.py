@@ -77,8 +77,19 @@ class Journal:
         """Opens a staging and returns its id."""
         if self._local:
             self._require_one_disk()
+        return self._area.begin(keep=self._unfinished())
+
+    def left_behind(self, before: datetime) -> tuple[str, ...]:
+        """The files of crashed writers, but for those of a commit that is to be finished."""
+        return self._area.left_behind(before=before, keep=self._unfinished())
+
+    def sweep(self) -> None:
+        """Removes what crashed writers left, but for what a commit that is to be finished needs."""
+        self._area.sweep(keep=self._unfinished())
+
+    def _unfinished(self) -> set[str]:
         record, _ = self._read()
-        return self._area.begin(keep={record.id} if record is not None and record.state == "pending" else ())
+        return {record.id} if record is not None and record.state == "pending" else set()
 
     def staging(self, id_: str) -> str:
         """The folder that engines write into."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.dataset as pads
@@ -22,8 +23,8 @@ from lakebed.targets.parquet.slices import affected
 from lakebed.targets.parquet.state import DatasetFiles, version
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 
-# Parquet counts milliseconds and finer, and a column of no type would be one that Spark cannot read.
-RULES = FormatRules(coarsest_time_unit="ms", null_type=False)
+# Parquet counts milliseconds and finer, has no struct without fields, and a column of no type Spark could not read.
+RULES = FormatRules(coarsest_time_unit="ms", null_type=False, empty_structs=False)
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=False, partition_in_path=True)
 
 
@@ -107,7 +108,7 @@ class ParquetTarget:
         kept = [file for file in state.files if file.uri not in removed]
         if narrow := {file.uri for file in self.files_to_widen(state, change.evolution)} - removed:
             raise TargetError(
-                f"{len(narrow)} files of {self._root} hold a column in the type it had before and would stay,"
+                f"{len(narrow)} files of {self._root} hold a widened column in its narrower type and would stay,"
                 f" {min(narrow)} among them",
                 remedy="Rewrite them in the same change: ParquetTarget.files_to_widen names them.",
             )
@@ -129,6 +130,7 @@ class ParquetTarget:
             rows=state.rows - sum(file.rows for file in change.remove) + sum(file.rows for file in change.add),
             files_added=len(change.add),
             files_removed=len(change.remove),
+            places={put.staged: join(self._root, put.final) for put in puts},
         )
 
     def last_commit(self) -> PastCommit | None:
@@ -137,6 +139,17 @@ class ParquetTarget:
 
     def abandon(self, staging: Staging) -> None:
         self._journal.abandon(staging.id)
+
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Files that crashed writers left beside the dataset."""
+        return self._journal.left_behind(before)
+
+    def remove_orphans(self, files: Sequence[str]) -> None:
+        """Removes what `orphans` found. Of local stagings those go whose process is gone, and they go whole."""
+        if is_local(self._root):
+            self._journal.sweep()
+        else:
+            self._storage.delete(files)
 
     def owns_staging(self, folder: str) -> bool:
         return self._journal.owns(folder)

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pat
 
 from lakebed.errors import NotFound, TargetError
+from lakebed.kernels.columns import find_columns, with_ids
 from lakebed.kernels.files import filesystem
 from lakebed.model import Bounds, DataFile
 from lakebed.schema.types import fold
@@ -33,16 +34,21 @@ class Footer:
 
 
 def read_footers(
-    files: Iterable[DataFile], storage: Storage, *, columns: Collection[str] | None = None
+    files: Iterable[DataFile],
+    storage: Storage,
+    *,
+    columns: Collection[str] | None = None,
+    ids: Mapping[str, int] | None = None,
 ) -> tuple[Footer, ...]:
     """The footers of these files, with bounds of these columns, or of all top-level ones.
 
-    Of each file only the address, partition and fingerprint are taken as given.
+    Of each file only the address, partition and fingerprint are taken as given. Columns that have an id are found by it
+    in files that have ids.
     """
     files = tuple(files)
     if not files:
         return ()
-    wanted = None if columns is None else {fold(column): column for column in columns}
+    wanted = None if columns is None else with_ids(pa.schema([(name, pa.null()) for name in columns]), ids or {})
     reader = _Reader(storage, wanted)
     if is_local(files[0].uri):
         return tuple(map(reader.read, files))
@@ -50,11 +56,13 @@ def read_footers(
         return tuple(pool.map(reader.read, files))
 
 
-def with_bounds(files: Iterable[DataFile], storage: Storage, columns: Collection[str]) -> tuple[DataFile, ...]:
+def with_bounds(
+    files: Iterable[DataFile], storage: Storage, columns: Collection[str], *, ids: Mapping[str, int] | None = None
+) -> tuple[DataFile, ...]:
     """The files with bounds of these columns; only footers that are not known yet are read."""
     files = tuple(files)
     lacking = [file for file in files if any(column not in file.bounds for column in columns)]
-    read = {footer.file.uri: footer.file.bounds for footer in read_footers(lacking, storage, columns=columns)}
+    read = {footer.file.uri: footer.file.bounds for footer in read_footers(lacking, storage, columns=columns, ids=ids)}
     return tuple(
         replace(file, bounds={**file.bounds, **read[file.uri]}) if file.uri in read else file for file in files
     )
@@ -107,7 +115,7 @@ def _match_bounds(bounds: Bounds | None, value: object, rows: int) -> Match:
 class _Reader:
     """Reads footers, for several threads too; remembers the schemas, of which a dataset has few."""
 
-    def __init__(self, storage: Storage, wanted: Mapping[str, str] | None) -> None:
+    def __init__(self, storage: Storage, wanted: pa.Schema | None) -> None:
         self._settings = storage.settings.resolved()
         self._wanted = wanted
         self._schemas: dict[bytes, list[tuple[pq.ParquetSchema, pa.Schema, dict[str, int]]]] = {}
@@ -124,12 +132,18 @@ class _Reader:
                 f"{file.uri} is not a Parquet file: {error}",
                 remedy="Move it out of the dataset, or write it again.",
             ) from error
-        bounds = self._bounds(metadata, leaves)
+        # What a column is called in the file; None where the file does not have it.
+        called: dict[str, str | None] = {name: name for name in leaves}
         if self._wanted is not None:
-            present = {fold(name) for name in schema.names}
-            # A column that the file does not have is NULL in all its rows.
-            nothing = Bounds(None, None, metadata.num_rows)
-            bounds |= {name: nothing for folded, name in self._wanted.items() if folded not in present}
+            places = find_columns(self._wanted, schema)
+            called = {
+                name: None if place is None else schema.names[place]
+                for name, place in zip(self._wanted.names, places, strict=True)
+            }
+        bounds = _bounds(metadata, {name: leaves[inside] for name, inside in called.items() if inside in leaves})
+        # A column that the file does not have is NULL in all its rows.
+        nothing = Bounds(None, None, metadata.num_rows)
+        bounds |= {name: nothing for name, inside in called.items() if inside is None}
         return Footer(replace(file, rows=metadata.num_rows, bounds=bounds), schema)
 
     def _schema(self, metadata: pq.FileMetaData) -> tuple[pa.Schema, dict[str, int]]:
@@ -143,14 +157,11 @@ class _Reader:
         self._schemas.setdefault(hint, []).append((metadata.schema, schema, leaves))
         return schema, leaves
 
-    def _bounds(self, metadata: pq.FileMetaData, leaves: Mapping[str, int]) -> dict[str, Bounds]:
-        bounds: dict[str, Bounds] = {}
-        names = leaves if self._wanted is None else [name for name in leaves if fold(name) in self._wanted]
-        groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
-        for name in names:
-            if (found := _column_bounds([group.column(leaves[name]) for group in groups])) is not None:
-                bounds[name] = found
-        return bounds
+
+def _bounds(metadata: pq.FileMetaData, leaves: Mapping[str, int]) -> dict[str, Bounds]:
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    found = {name: _column_bounds([group.column(leaf) for group in groups]) for name, leaf in leaves.items()}
+    return {name: bounds for name, bounds in found.items() if bounds is not None}
 
 
 def _leaves(physical: pq.ParquetSchema, schema: pa.Schema) -> dict[str, int]:

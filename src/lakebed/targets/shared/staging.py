@@ -6,8 +6,9 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from lakebed.errors import TargetError
 from lakebed.storage import Storage, is_local, join, local_path, system_errors
@@ -85,6 +86,25 @@ class StagingArea:
         with contextlib.suppress(OSError):  # not empty: a lock, a record or another staging stays
             local_path(self._folder).rmdir()
 
+    def left_behind(self, *, before: datetime, keep: Collection[str] = ()) -> tuple[str, ...]:
+        """The files of stagings whose process is gone; on object stores of those that are older than this."""
+        if not self._local:
+            return self._remote_leftovers(before, keep)
+        folder = local_path(self._folder)
+        require_no_link(folder)
+        found: list[str] = []
+        for staging in sorted(folder.iterdir()) if folder.is_dir() else ():
+            with self._dead(staging, keep) as dead:
+                found += [str(path) for path in staging.rglob("*") if path.is_file()] if dead else []
+        return tuple(found)
+
+    def sweep(self, keep: Collection[str] = ()) -> None:
+        """Removes the stagings of dead processes, but for those to `keep`."""
+        self._sweep(keep)
+        if self._local:
+            with contextlib.suppress(OSError):  # not empty, or not there
+                local_path(self._folder).rmdir()
+
     def _place(self, id_: str) -> str:
         if not is_staging_id(id_):
             raise TargetError(f"{id_!r} is not the id of a staging in {self._folder}")
@@ -97,34 +117,45 @@ class StagingArea:
         folder = local_path(self._folder)
         require_no_link(folder)
         for staging in folder.iterdir() if folder.is_dir() else ():
-            if not is_staging_id(staging.name) or staging.is_symlink():
-                continue
-            if staging.name in keep or staging.name in self._owned:
-                continue
-            try:
-                owner = os.open(staging / "owner", os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            except OSError:
-                # Not made yet, swept by another, or not ours to remove.
-                continue
-            try:
-                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(staging, ignore_errors=True)
-            except BlockingIOError:
-                continue
-            finally:
-                os.close(owner)
+            with self._dead(staging, keep) as dead:
+                if dead:
+                    shutil.rmtree(staging, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _dead(self, staging: Path, keep: Collection[str]) -> Iterator[bool]:
+        """Whether the process of a local staging is gone; nobody else can take the staging until the context ends."""
+        if not is_staging_id(staging.name) or staging.is_symlink() or staging.name in (*keep, *self._owned):
+            yield False
+            return
+        try:
+            owner = os.open(staging / "owner", os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            # Not made yet, swept by another, or not ours to remove.
+            yield False
+            return
+        try:
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free = True
+        except BlockingIOError:
+            free = False
+        try:
+            yield free
+        finally:
+            os.close(owner)
 
     def _sweep_remote(self, keep: Collection[str]) -> None:
-        oldest = datetime.now(UTC) - REMOTE_STAGING_LIVES
+        self._storage.delete(self._remote_leftovers(datetime.now(UTC) - REMOTE_STAGING_LIVES, keep))
+
+    def _remote_leftovers(self, before: datetime, keep: Collection[str]) -> tuple[str, ...]:
         entries = list(self._storage.list(self._folder))
         dead = tuple(
             entry.uri.removesuffix("owner")
             for entry in entries
             if _owned_id(self._folder, entry.uri) not in (None, *keep)
             and entry.modified is not None
-            and entry.modified < oldest
+            and entry.modified < before
         )
-        self._storage.delete(entry.uri for entry in entries if dead and entry.uri.startswith(dead))
+        return tuple(entry.uri for entry in entries if dead and entry.uri.startswith(dead))
 
 
 def _owned_id(folder: str, uri: str) -> str | None:

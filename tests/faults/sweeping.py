@@ -1,0 +1,118 @@
+"""A program: a writer of an Iceberg table is killed at every step, then `lakebed sweep` runs; prints what it left.
+
+`python -m tests.faults.sweeping COMMAND FOLDER SOURCE [POINT...]`
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+from pyiceberg.table import Table
+from tests.faults.child import in_child, require, without_java
+from tests.faults.commands import load, load_before, load_nothing, load_one_month, merge_old, merge_with
+from tests.faults.places import Place, open_place
+from tests.faults.points import Points, step_of
+
+import lakebed
+from lakebed.pipeline.progress import Observer
+from lakebed.storage import Storage
+from lakebed.targets.iceberg.files import plain_path
+from lakebed.targets.iceberg.orphans import used_files
+from lakebed.targets.iceberg.target import IcebergTarget
+from lakebed.workspace import Workspace
+
+TARGET = "Iceberg on SQLite"
+
+
+def merge_and_tag(place: Place, source: Path) -> None:
+    """Two snapshots, the older one with a tag and a branch, whose files must stay."""
+    merge_old(place, source)
+    lakebed.merge(pa.table({"id": [1, 2], "v": ["b", "b"]}), place.address, keys="id", workdir=place.workdir)
+    table = target_of(place).existing_table()
+    first, *_ = table.snapshots()
+    table.manage_snapshots().create_tag(first.snapshot_id, "first").create_branch(first.snapshot_id, "audit").commit()
+
+
+def evolve(place: Place, source: Path, observer: Observer) -> None:
+    lakebed.evolve(place.address, {"id": "bigint", "late": "string"}, workdir=place.workdir)
+
+
+COMMANDS: dict[str, tuple[Callable[[Place, Path], object], Callable[[Place, Path, Observer], object]]] = {
+    "first load": (load_nothing, load_one_month),
+    "load": (load_before, load),
+    "merge": (merge_and_tag, merge_with("arrow")),
+    "merge on DuckDB": (merge_and_tag, merge_with("duckdb")),
+    "evolve": (merge_and_tag, evolve),
+}
+
+
+def target_of(place: Place) -> IcebergTarget:
+    target = Workspace.open({"workdir": str(place.workdir)}).target(place.address)
+    assert isinstance(target, IcebergTarget)
+    return target
+
+
+def rows_by_snapshot(table: Table | None) -> dict[str, int]:
+    """Every snapshot can still be read, to its last row."""
+    if table is None:
+        return {}
+    return {
+        str(snapshot.snapshot_id): table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().num_rows
+        for snapshot in table.snapshots()
+    }
+
+
+def unknown_files(target: IcebergTarget) -> list[str]:
+    """What lies in the table's folders though nothing names it."""
+    table = target.table()
+    used = set() if table is None else used_files(table)
+    listed = [plain_path(entry.uri) for place in target._places() for entry in Storage().list(place)]
+    return sorted(uri for uri in listed if uri not in used)
+
+
+def sweep(place: Place) -> dict[str, object]:
+    before = rows_by_snapshot(target_of(place).table())
+    left = unknown_files(target_of(place))
+    listed = lakebed.sweep(place.address, older_than_days=0, dry_run=True, workdir=place.workdir)
+    untouched = unknown_files(target_of(place))
+    swept = lakebed.sweep(place.address, older_than_days=0, workdir=place.workdir)
+    folders = [
+        str(folder) for one in target_of(place)._places() for folder in Path(plain_path(one)).glob("data/lakebed-*")
+    ]
+    return {
+        "left": left,
+        "dry_run_kept": untouched == left,
+        "listed": sorted(map(plain_path, listed.files)),
+        "swept": sorted(map(plain_path, swept.files)),
+        "unknown": unknown_files(target_of(place)),
+        "empty_folders": [folder for folder in folders if not any(Path(folder).iterdir())],
+        "same_rows": rows_by_snapshot(target_of(place).table()) == before,
+    }
+
+
+def main(command: str, folder: str, source: str, *points: str) -> None:
+    prepare, act = COMMANDS[command]
+    without_java()
+    place = open_place(TARGET, Path(folder), None)
+    place.enter()
+    require(lambda: prepare(place, Path(source)), "the old state")
+    place.save()
+
+    def rehearse() -> list[str]:
+        passed = Points("none")
+        act(place, Path(source), passed.watch())
+        return passed.passed
+
+    rehearsed = require(rehearse, "the rehearsal")
+    for point in points or [point for point in rehearsed if point == step_of(point)]:
+        place.renew()
+        status, _ = in_child(lambda point=point: act(place, Path(source), Points(point).watch()))  # type: ignore[misc]
+        found = require(lambda: sweep(place), f"the sweep after {point}")
+        sys.stdout.write(json.dumps({"point": point, "killed": status == 9, **found}) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
