@@ -446,6 +446,7 @@ def _stays(batch: pa.RecordBatch, partition: Mapping[str, str | None], partition
 def positions_by_partition(
     rows: pa.Table, chosen: pa.Array, partition_by: Sequence[str]
 ) -> Iterator[tuple[dict[str, str | None], pa.Array]]:
+    """The chosen positions, partition by partition, with the partition's values as text."""
     if not len(chosen):
         return
     if not partition_by:

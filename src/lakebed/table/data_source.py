@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from lakebed.table.source_plans import SourceOptions
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 class LakebedSource(DataSource):
@@ -91,7 +91,7 @@ class TableReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         return [TablePart(one) for one in self._parts]
 
-    def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         if not isinstance(partition, TablePart):
             return  # Spark asks for one part even of a table without any.
         _provide(self._kernels)
