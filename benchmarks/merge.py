@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 ONCE_IS_ENOUGH = 20.0
 # What is measured against the floor, which knows no other.
 FLOORED = ("A", "B", "A shuffled", "B shuffled")
+# Where the source is a DataFrame; a large one is shuffled however many rows `--rows` leaves of it.
+ON_SPARK = ("few on Spark", "large on Spark")
 
 
 class Run:
@@ -110,7 +112,13 @@ def ours(engine: str) -> Callable[[Run], Timed]:
 
         table, source = run.fresh_copy(), run.source()
         if engine == "spark":
-            warm_spark()
+            spark = warm_spark()
+            if run.shape.from_frame:
+                from lakebed.engines.spark.merge import SparkMerge
+
+                frame = spark.read.parquet(str(run.source_path))
+                options = {"broadcast_rows": 0, "driver_rows": 0} if run.shape.files > 20 else {}
+                return lambda: merge(frame, str(table), keys=run.shape.keys, engine=SparkMerge(spark, **options))
         if engine == "duckdb":
             import duckdb
 
@@ -259,11 +267,20 @@ def takes_part(contender: str, shape_name: str) -> bool:
     strategy = SHAPES[shape_name].strategy
     if contender.startswith("floor"):
         return shape_name in FLOORED
+    if shape_name in ON_SPARK:
+        return contender in ("lakebed spark", "naive spark", *(("lakebed arrow",) if shape_name == ON_SPARK[0] else ()))
     if contender.startswith("fsspeckit"):
         return shape_name in ("A", "B")
     if contender in PEERS and (strategy in NO_PEERS or (contender in UPSERTS_ONLY and strategy != "upsert")):
         return False
     return contender != "naive spark" or strategy == "upsert"
+
+
+def reference_of(shape_name: str) -> str:
+    """What the others are held against."""
+    if shape_name in ON_SPARK:
+        return "lakebed arrow" if shape_name == ON_SPARK[0] else "naive spark"
+    return "floor" if shape_name in FLOORED else "duckdb rewrite"
 
 
 def one_run(folder: Path, shape: Shape, name: str) -> None:
@@ -321,7 +338,7 @@ def measure_shape(name: str, shape: Shape, contenders: Sequence[str], repeat: in
                     missing[contender] = result
                 else:
                     found.setdefault(contender, []).append(result)
-    reference = "floor" if name in FLOORED else "duckdb rewrite"
+    reference = reference_of(name)
     best = {contender: min(run["seconds"] for run in runs) for contender, runs in found.items()}
     cpu = {contender: min(run["cpu"] for run in runs) for contender, runs in found.items()}
     print(f"\n{name}: {shape.what}; {shape.rows:,} rows, best of {repeat}")
@@ -357,7 +374,7 @@ def main() -> None:
     for name in chosen:
         shape = SHAPES[name]
         shape = replace(shape, rows=shape.rows * given.rows // ROWS)
-        reference = "floor" if name in FLOORED else "duckdb rewrite"
+        reference = reference_of(name)
         contenders = [
             one
             for one in CONTENDERS

@@ -51,6 +51,7 @@ class Shape:
     twice: bool = False
     keys: tuple[str, ...] = ("id",)
     strategy: str = "upsert"
+    from_frame: bool = False  # on Spark the source is a DataFrame
 
     @property
     def new_rows(self) -> int:
@@ -62,7 +63,7 @@ class Shape:
         share = self.rows * self.changed // 10_000
         if self.first_file_only:
             return self.columns(0, share)
-        return f"SELECT * FROM ({self.columns(0, self.rows)}) WHERE id % 10000 < {self.changed}"
+        return f"SELECT * FROM ({self.columns(0, self.rows)}) WHERE id * 7919 % 10000 < {self.changed}"
 
     def make(self, folder: Path) -> None:
         """Writes the table's files into `table` and the source beside it."""
@@ -95,7 +96,21 @@ SHAPES: dict[str, Shape] = {
     "small files": Shape("2,000 files, all affected", files=2000),
     "wide": Shape("200,000 rows of 300 columns", columns=wide, rows=200_000),
     "text keys": Shape("a key of three texts", columns=text_keys, keys=("payer", "arn", "line")),
-    "full_merge": Shape("the source holds 99 of 100 rows", changed=9900, new=100, strategy="full_merge"),
+    "full_merge": Shape(
+        "the source holds 99 of 100 rows, in order", changed=9900, new=100, shuffled=False, strategy="full_merge"
+    ),
+    "full_merge shuffled": Shape(
+        "the source holds 99 of 100 rows, in random order", changed=9900, new=100, strategy="full_merge"
+    ),
     "delete_insert": Shape("keys occur twice", twice=True, strategy="delete_insert"),
     "long": Shape("20,000,000 rows of 4 columns", columns=long, rows=20_000_000),
+    "few on Spark": Shape("ten updates and ten inserts", rows=50_000, files=20, changed=2, from_frame=True),
+    "large on Spark": Shape(
+        "2,500,000 updates and as many inserts, shuffled to the files",
+        columns=long,
+        rows=50_000_000,
+        files=100,
+        changed=500,
+        from_frame=True,
+    ),
 }

@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -192,6 +193,23 @@ class Storage:
             with _translated(source):
                 obstore.copy(origin, origin_path, self._open(target)[1])
         self.delete([source])
+
+    def duplicate(self, source: str, target: str) -> None:
+        """The same content under a second name: a link on a local disk, a copy on the server of an object store."""
+        if is_local(source) and is_local(target):
+            with _translated(source):
+                local_path(target).parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    os.link(local_path(source), local_path(target))
+                except OSError:  # another disk, or a file system without links
+                    shutil.copyfile(local_path(source), local_path(target))
+            return
+        if is_local(source) or is_local(target) or _bucket(source) != _bucket(target):
+            self.copy(source, target)
+            return
+        store, path = self._open(source)
+        with _translated(source):
+            obstore.copy(store, path, self._open(target)[1])
 
     def delete(self, uris: Iterable[str]) -> None:
         """Removes objects; what is already gone is fine."""

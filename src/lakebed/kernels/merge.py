@@ -28,7 +28,9 @@ T = TypeVar("T")
 
 BATCH_ROWS = 131_072
 # And at most that many values, so that a batch of very many columns is no larger than one of few.
-BATCH_VALUES = 6_291_456
+BATCH_VALUES = 2_097_152
+# Batches of fewer rows are collected until they make a row group of that many bytes.
+ROW_GROUP_BYTES = 32 << 20
 # Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
 KEYS_AT_ONCE = 1_048_576
 
@@ -241,15 +243,28 @@ class Sink:
         self._files, inner = filesystem(folder, storage)
         self._path = f"{inner.rstrip('/')}/{name}"
         self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = self._waiting_bytes = 0
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows:
             rows = pa.RecordBatch.from_arrays([batch.column(field.name) for field in self._schema], schema=self._schema)
-            self._open(rows).write_batch(rows)
+            self._waiting.append(rows)
+            self._waiting_rows += batch.num_rows
+            self._waiting_bytes += batch.nbytes
             self.rows += batch.num_rows
+            if self._waiting_rows >= BATCH_ROWS or self._waiting_bytes >= ROW_GROUP_BYTES:
+                self._write_row_group()
+
+    def _write_row_group(self) -> None:
+        if self._waiting:
+            rows = pa.Table.from_batches(self._waiting)
+            self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
+            self._open(rows).write_table(rows, row_group_size=rows.num_rows)
 
     def close(self, partition: Mapping[str, str | None]) -> WrittenFile | None:
+        self._write_row_group()
         if self._writer is None:
             return None
         self._writer.close()
@@ -257,6 +272,7 @@ class Sink:
         return WrittenFile(self.name, self.rows, size, partition)
 
     def discard(self) -> None:
+        self._waiting.clear()
         if self._writer is not None:
             self._writer.close()
             self._files.delete_file(self._path)
@@ -279,7 +295,7 @@ class Sink:
 def _open(uri: str, storage: StorageSettings) -> pq.ParquetFile:
     files, path = filesystem(uri, storage)
     local = isinstance(files, pafs.LocalFileSystem)
-    return pq.ParquetFile(path, filesystem=files, memory_map=local, pre_buffer=not local)
+    return pq.ParquetFile(path, filesystem=files, memory_map=False, pre_buffer=not local)
 
 
 def at_once(schema: pa.Schema) -> int:

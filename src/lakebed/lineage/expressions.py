@@ -276,9 +276,9 @@ def _dot(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found:
         if isinstance(field, exp.Func):
             # a function called with its schema: db.f(x); or a method of a column: t.doc.value('/a')
             _push(stack, field, role)
-            column = _named_column(base.args["this"], scope, ctx)
-            if column is not None:
-                for ref in with_role(column_refs(column, scope, ctx), role):
+            called_on = _named_column(base.args["this"], scope, ctx)
+            if called_on is not None:
+                for ref in with_role(column_refs(called_on, scope, ctx), role):
                     found[ref] = None
             return
         if isinstance(field, exp.Identifier):

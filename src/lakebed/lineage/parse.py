@@ -139,6 +139,10 @@ class ScriptParser:
     def _cut(self, text: str, offset: int, procedural: bool) -> Iterator[Piece]:
         if not procedural:
             tokens = self._tokenizer.tokenize(text)
+            if _is_one_statement(tokens, text):
+                # its semicolon, where it has one, is the last token
+                one = tokens[:-1] if tokens[-1].token_type is TokenType.SEMICOLON else tokens
+                return iter([Piece(one, text, offset)])
             return (Piece(statement, text, offset) for statement in _split(tokens))
         view = TokensView(self._language.tokenize(text), text)
         return (piece for piece in Cutter(view, offset, self._language).pieces() if piece.tokens)
@@ -161,7 +165,7 @@ class ScriptParser:
             sql = f"INSERT {rest}"
             tokens = self._tokenizer.tokenize(sql)
         problem = None
-        depth, deep = _nesting(tokens)
+        depth, deep = _nesting(tokens, sql)
         if deep is not None:
             problem = ParseProblem(
                 "the statement is nested too deeply", Span(deep.start + offset, deep.end + 1 + offset)
@@ -219,8 +223,21 @@ def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         yield current
 
 
-def _nesting(tokens: Sequence[Token]) -> tuple[int, Token | None]:
+def _is_one_statement(tokens: Sequence[Token], text: str) -> bool:
+    """Whether there is one statement, with at most a semicolon at its end: most queries need no cutting."""
+    body = text.rstrip()
+    semicolon = body.find(";")
+    alone = semicolon < 0 or semicolon == len(body) - 1
+    return alone and bool(tokens) and tokens[0].token_type not in (TokenType.END, TokenType.SEMICOLON)
+
+
+def _nesting(tokens: Sequence[Token], sql: str) -> tuple[int, Token | None]:
     """How deep parentheses and types are nested, and the token at which that is too deep, if there is one."""
+    text = sql[tokens[0].start : tokens[-1].end + 1]
+    opened = text.count("(") + text.count("[") + text.count("{")
+    if opened <= NESTING_ON_OWN_STACK and text.count("<") <= MAX_TYPE_NESTING:
+        # the common case without a look at every token: what opens a few times is not nested deeply
+        return opened, None
     depth = deepest = types = 0
     before = None
     for token in tokens:

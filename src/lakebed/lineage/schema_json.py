@@ -14,10 +14,20 @@ class ImportedTable(NamedTuple):
     complete: bool
     where: str
 
-    def read_columns(self) -> Iterator[tuple[str, str | None, bool]]:
+    def read_columns(self) -> list[tuple[str, str | None, bool]]:
         """Name, type and whether an earlier analysis implied it, column by column."""
-        for column in self.columns:
+        try:
             # the common form first: a schema of thousands of columns is read at every analysis
+            found = [(c["name"], c.get("dataType") or None, c.get("origin") == "implied") for c in self.columns]  # type: ignore[index, attr-defined]
+        except (TypeError, KeyError, AttributeError):
+            return list(self._checked_columns())
+        for name, kind, _ in found:
+            if type(name) is not str or not name or (kind is not None and type(kind) is not str):
+                return list(self._checked_columns())
+        return found
+
+    def _checked_columns(self) -> Iterator[tuple[str, str | None, bool]]:
+        for column in self.columns:
             if type(column) is dict:
                 name, kind = column.get("name"), column.get("dataType")
                 if type(name) is str and name and (kind is None or type(kind) is str):

@@ -26,6 +26,9 @@ def resolve_values(values: exp.Expr, scope: Scope, ctx: Context) -> Relation:
         # VALUES('a String, b UInt8', ('x', 1), ('y', 2)): the first value names the columns
         declared = _declared_names(rows[0][0].name)
         rows = [_tuple(row) for row in rows[0][1:]]
+    elif ctx.dialect.name == "clickhouse" and len(rows) == 1:
+        # a function whose every argument is a row
+        rows = [_tuple(row) for row in rows[0]]
     width = max((len(row) for row in rows), default=0)
     refs: list[Refs] = []
     for place in range(width):

@@ -86,9 +86,12 @@ class CatalogTable:
                 unknown=None if self.complete else UnknownTable(name),
                 table=name,
                 doubt=self.mismatch,
-                types={column.key: column.data_type for column in self.columns if column.data_type},
+                types=self._types,
             )
         return self._relation
+
+    def _types(self) -> dict[str, str]:
+        return {column.key: column.data_type for column in self.columns if column.data_type}
 
     def with_columns(self, columns: tuple[CatalogColumn, ...], *, mismatch: bool | None = None) -> "CatalogTable":
         return CatalogTable(

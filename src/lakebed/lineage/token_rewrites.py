@@ -17,12 +17,13 @@ def rewrite(tokens: list[Token], dialect: str) -> list[Token]:
     # BEGIN before the first statement of a block
     if len(tokens) > 1 and tokens[0].token_type is TokenType.BEGIN and tokens[1].text.upper() in _STATEMENT_WORDS:
         return tokens[1:]
-    commit = next((i for i, token in enumerate(tokens[:30]) if token.text.upper() == "COMMIT"), 0)
-    if commit and tokens[commit - 1].text.upper() == "ON" and tokens[0].token_type is TokenType.CREATE:
+    head = tokens[:30] if tokens[0].token_type is TokenType.CREATE else []
+    commit = next((i for i, token in enumerate(head) if token.text.upper() == "COMMIT"), 0)
+    if commit and tokens[commit - 1].text.upper() == "ON":
         # CREATE TEMP TABLE ... ON COMMIT DROP | DELETE ROWS | PRESERVE ROWS says when its rows go
         after = commit + (3 if commit + 2 < len(tokens) and tokens[commit + 2].text.upper() == "ROWS" else 2)
         return [*tokens[: commit - 1], *tokens[after:]]
-    deep = next((i for i, token in enumerate(tokens[:12]) if token.text.upper() == "DEEP"), None)
+    deep = next((i for i, token in enumerate(head[:12]) if token.text.upper() == "DEEP"), None)
     if deep is not None and deep + 1 < len(tokens) and tokens[deep + 1].text.upper() == "CLONE":
         # Databricks' DEEP CLONE: a clone is deep unless it says otherwise
         return [*tokens[:deep], *tokens[deep + 1 :]]

@@ -40,6 +40,7 @@ class Recount:
     schema: pa.Schema
     storage: StorageSettings
     most_rows: int | None
+    counts_matches: bool = True
 
     @classmethod
     def of(cls, source: CheckedSource, storage: StorageSettings) -> "Recount | None":
@@ -48,12 +49,14 @@ class Recount:
             return None
         index = source.index or KeyIndex(source.keys.columns)
         most_rows = MOST_ROWS_OF_OTHERS if source.distributed else None
-        return cls(index, source.keys.schema, storage, most_rows)
+        return cls(index, source.keys.schema, storage, most_rows, not source.matched_by_arrow)
 
     def check_matched(
         self, spec: MergeSpec, files: Sequence[DataFile], matches: Matches, *, layout: FileLayout
     ) -> None:
         """Raises where a file holds more or fewer rows with a key of the source than the engine found there."""
+        if not self.counts_matches:
+            return
         found = self._look(spec, files, layout)
         for file, rows in zip(files, found, strict=False):
             if len(rows) != (said := matches.rows.get(file.uri, 0)):
@@ -82,7 +85,10 @@ class Recount:
         """For each file the keys of its rows that the source has, by number; nothing where it would be too much."""
         if not files or (self.most_rows is not None and sum(file.rows for file in files) > self.most_rows):
             return []
-        shares = [files[start::THREADS] for start in range(min(THREADS, len(files)))]
+        # Each share hashes the source's keys again: no more of them than there are files of so many rows.
+        worth = sum(file.rows for file in files) // max(1, self.index.rows)
+        count = max(1, min(THREADS, len(files), worth))
+        shares = [files[start::count] for start in range(count)]
         with arrow_failures(spec), ThreadPoolExecutor(THREADS) as pool:
             done = list(pool.map(partial(self._look_into, layout), shares))
         return [done[place % len(shares)][place // len(shares)] for place in range(len(files))]

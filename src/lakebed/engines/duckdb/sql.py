@@ -18,6 +18,9 @@ FILE = f"{OWN} file"
 NUMBER = f"{OWN} row"
 # Aliases, quoted. Plain ones would do until a user has a struct of that name: then `target.id` is a field of it.
 TARGET, SOURCE, WANTED, PATHS = (q(f"{OWN} {word}") for word in ("target", "source", "wanted", "paths"))
+# DuckDB's own row groups hold 122,880 rows, for each of which a thread that writes holds every column: of 300 columns
+# that is half a gigabyte. So many values are a row group at most, and it is made of whole vectors of 2,048 rows.
+ROW_GROUP_VALUES, ROW_GROUP_ROWS, VECTOR_ROWS = 6_291_456, 122_880, 2_048
 CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}
 
 
@@ -194,6 +197,9 @@ def copy_to(query: str, uri: str, physical: pa.Schema, codec: str, *, dictionari
     """
     columns = ", ".join(q(name) for name in physical.names)
     options = ["FORMAT parquet", f"COMPRESSION {quote_literal(CODECS.get(codec, codec))}"]
+    rows = ROW_GROUP_VALUES // max(1, len(physical)) // VECTOR_ROWS * VECTOR_ROWS
+    if rows < ROW_GROUP_ROWS:
+        options.append(f"ROW_GROUP_SIZE {max(VECTOR_ROWS, rows)}")
     if not dictionaries:
         options.append("DICTIONARY_SIZE_LIMIT 0")
     if ids := _field_ids(physical):

@@ -71,6 +71,9 @@ def choose_merge(connection: Connection, use_merge: bool | None, spec: MergeSpec
         return False
     version = detect_version(connection)
     able = supports_merge(version)
+    if able and use_merge is None and spec.effects.delete_unmatched:
+        log.info("Using a join for %s: MERGE would keep two versions of nearly every row in memory", spec.strategy)
+        return False
     if use_merge:
         if not able:
             raise merge_unavailable(

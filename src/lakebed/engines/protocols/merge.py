@@ -45,6 +45,7 @@ class CheckedSource:
     `keys` holds its key columns in the table's names and types: all of them, or where they are too many only the
     smallest and largest of each column. Files are pruned by it, rows never decided. `index` is given where the engine
     has one. A `distributed` source is merged on other machines: what is much to read is not read again on this one.
+    Where keys are `matched_by_arrow`, as the second count does it, matches are not counted twice; what is written is.
     """
 
     rows: int
@@ -52,6 +53,7 @@ class CheckedSource:
     only_extremes: bool = False
     index: KeyIndex | None = None
     distributed: bool = False
+    matched_by_arrow: bool = False
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,9 @@ class ArrowSource:
 
     def check(self, unified: Unified) -> CheckedSource:
         self._checked = check(self._table, unified)
-        return CheckedSource(self._checked.table.num_rows, self._checked.keys, index=self._checked.index)
+        return CheckedSource(
+            self._checked.table.num_rows, self._checked.keys, index=self._checked.index, matched_by_arrow=True
+        )
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
         checked = self.checked

@@ -234,7 +234,9 @@ class TableSource(SparkSource):
             return self._check_here(self._table, unified)
         checked = check_table(self._table, unified)
         self._stage(checked)
-        return CheckedSource(checked.table.num_rows, checked.keys, index=checked.index, distributed=True)
+        return CheckedSource(
+            checked.table.num_rows, checked.keys, index=checked.index, distributed=True, matched_by_arrow=True
+        )
 
 
 class FrameSource(SparkSource):
@@ -287,7 +289,7 @@ class FrameSource(SparkSource):
             found = repeated(self._index)
             shown = [tuple(column[row].as_py() for column in keys.columns) for row in found.first_rows]
             raise refusals.duplicate_keys(spec, count=found.count, keys=shown)
-        return CheckedSource(rows, keys, index=self._index, distributed=True)
+        return CheckedSource(rows, keys, index=self._index, distributed=True, matched_by_arrow=True)
 
     def match(self, unified: Unified, files: Sequence[DataFile], *, layout: FileLayout) -> Matches:
         if self._shuffle is None:

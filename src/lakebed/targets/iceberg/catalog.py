@@ -19,16 +19,16 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.table import Table
 from requests.exceptions import RequestException
-from sqlalchemy import Select, create_engine, select
+from sqlalchemy import Select, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import NullPool
 
 from lakebed.config import DEFAULT_CATALOG, is_secret_name
 from lakebed.errors import ConfigError, LakebedError, TargetError, first_line, redacted, system_refusal
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import local_path, make_private_folder
+from lakebed.targets.iceberg.sql_catalog import LeanSqlCatalog
 
 # How long a SQLite catalog waits for another process's commit, which takes milliseconds.
 SQLITE_TIMEOUT_SECONDS = 60
@@ -127,11 +127,7 @@ class CatalogSettings:
                     f"the Iceberg catalog {self.describe()} cannot be opened: {first_line(unfit)}",
                     remedy=f"Correct [catalog.{self.name}] in lakebed.toml: a catalog has a type and a uri.",
                 ) from unfit
-            if isinstance(catalog, SqlCatalog) and self.sqlite_file is None:
-                # A server counts connections: one is open while it is used, not as long as the catalog is known.
-                catalog.engine.dispose()
-                catalog.engine = create_engine(properties["uri"], poolclass=NullPool)
-            return catalog
+            return LeanSqlCatalog.of(catalog) if type(catalog) is SqlCatalog else catalog
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:
