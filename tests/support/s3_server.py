@@ -143,7 +143,8 @@ class StoppableServer:
         self.server, self.process = _start(_binary(), self._folder, self._ports)
 
     def await_ready(self) -> None:
-        if not _ready(self.server, self.process):
+        # Forked processes ask too, and to them every process that is not their child seems to have ended.
+        if not _ready(self.server):
             raise StorageError(f"seaweedfs did not come up:\n{(self._folder / 'log').read_text()[-2000:]}")
 
     def close(self) -> None:
@@ -215,10 +216,10 @@ def _free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def _ready(server: S3Server, process: "subprocess.Popen[bytes]") -> bool:
+def _ready(server: S3Server, process: "subprocess.Popen[bytes] | None" = None) -> bool:
     deadline = time.monotonic() + READY_WITHIN_SECONDS
     probe = f"{server.iceberg_endpoint}/v1/config?warehouse={server.table_bucket}"
-    while time.monotonic() < deadline and process.poll() is None:
+    while time.monotonic() < deadline and (process is None or process.poll() is None):
         try:
             server.filesystem().create_dir("ready")
             _answers(probe)
