@@ -1,5 +1,5 @@
 """Where Spark finds the data source `lakebed` by itself: it looks for packages of this prefix."""
 
-from lakebed.table.data_source import LakebedSource as DefaultSource
+from pyspark_lakebed.source import LakebedSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -40,7 +40,7 @@ IMPLEMENTATIONS = {
 }
 
 # They hand a table to, or take a schema from, a session that the caller brings.
-SPARK_OUTSIDE_ITS_ENGINE = frozenset({"lineage.imports", "table.data_source", "table.read"})
+SPARK_OUTSIDE_ITS_ENGINE = frozenset({"lineage.imports", "table.read"})
 WORKERS_MAY_IMPORT = frozenset({"pyarrow", "isal"})
 
 

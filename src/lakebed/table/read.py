@@ -62,8 +62,8 @@ def read(
     its column's type, None being NULL. Raises NotFound where there is no table.
 
     >>> _ = lakebed.merge(pa.table({"id": [1, 2], "day": ["mon", "tue"]}), "parquet:costs", keys="id")
-    >>> lakebed.read("parquet:costs", columns=["id"], where="day = 'tue' OR id > 5").to_table().to_pylist()
-    [{'id': 2}]
+    >>> lakebed.read("parquet:costs", where="day = 'tue' OR id > 5").to_table()["id"].to_pylist()
+    [2]
     """
     opened = open_table(target, workdir=workdir, read_only=True)
     if spark is not None:

@@ -133,7 +133,7 @@ def plan_read(options: SourceOptions, wire: pa.Schema) -> tuple[bytes, list[byte
         rows = table if condition is None else table.filter(condition.expression)
         chosen = rows.select([one.name for one in wire])
         portions = [chosen.slice(at, HANDED_OVER_ROWS) for at in range(0, chosen.num_rows, HANDED_OVER_ROWS)]
-        nothing = Scan((), wire, by_field_id=False, storage=StorageSettings())
+        nothing = Scan((), wire, StorageSettings())
         return pickle.dumps(TableRows(nothing, wire)), [pickle.dumps(one) for one in portions]
     plan = plan_scan(target)
     condition = parse_where(options.where, plan.schema) if options.where else None
@@ -141,7 +141,7 @@ def plan_read(options: SourceOptions, wire: pa.Schema) -> tuple[bytes, list[byte
     plan = select_columns(plan, list({fold(name): name for name in names}.values()))
     if condition is not None:
         plan = prune_files(plan, condition)
-    scan = Scan((), plan.physical, plan.by_field_id, options.settings.storage.resolved())
+    scan = Scan((), plan.physical, options.settings.storage.resolved())
     payload = TableRows(scan, wire, None if condition is None else condition.expression)
     return pickle.dumps(payload), [
         pickle.dumps(ScanFile(file.uri, dict(file.partition), file.deletes)) for file in plan.files
@@ -229,7 +229,7 @@ class WrittenParts:
             assert one.task.staging is not None
             names = {place: name for name, place in one.task.columns}
             written = pa.schema([pa.field(names[at], field.type) for at, field in enumerate(schema)])
-            scan = Scan((), written, by_field_id=False, storage=self._storage.settings.resolved())
+            scan = Scan((), written, self._storage.settings.resolved())
             for file in one.written.files:
                 place = join(one.task.staging.folder, file.path)
                 for batch in scan.read(ScanFile(place, dict(file.partition))):

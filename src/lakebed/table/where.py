@@ -24,7 +24,7 @@ from lakebed.table.typed_values import typed_value
 Where: TypeAlias = str | Mapping[str, object]
 """Rows to read: a condition in SQL, or the values that columns have; None is NULL."""
 
-_COMPARISONS: dict[type[exp.Expression], Callable[..., pc.Expression]] = {
+_COMPARISONS: dict[type[exp.Expr], Callable[..., pc.Expression]] = {
     exp.EQ: eq,
     exp.NEQ: ne,
     exp.GT: gt,
@@ -32,7 +32,7 @@ _COMPARISONS: dict[type[exp.Expression], Callable[..., pc.Expression]] = {
     exp.LT: lt,
     exp.LTE: le,
 }
-_TURNED = {exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE}
+_TURNED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE}
 
 
 class UnknownCondition(ConfigError):
@@ -93,11 +93,11 @@ class _Reader:
         self._schema = schema
         self._columns: dict[str, None] = {}
 
-    def read(self, node: exp.Expression) -> Condition:
+    def read(self, node: exp.Expr) -> Condition:
         expression = self._condition(node)
         return Condition(expression, tuple(self._columns), dict(self._equalities(node)))
 
-    def _equalities(self, node: exp.Expression) -> Iterator[tuple[str, object]]:
+    def _equalities(self, node: exp.Expr) -> Iterator[tuple[str, object]]:
         match node:
             case exp.Paren():
                 yield from self._equalities(node.this)
@@ -108,7 +108,7 @@ class _Reader:
                 column = self._name(node.left)
                 yield column.name, self._value(column, node.right)
 
-    def _condition(self, node: exp.Expression) -> pc.Expression:
+    def _condition(self, node: exp.Expr) -> pc.Expression:
         match node:
             case exp.Paren():
                 return self._condition(node.this)
@@ -136,8 +136,9 @@ class _Reader:
             return self._comparison(node)
         raise self._unknown(node)
 
-    def _comparison(self, node: exp.Expression) -> pc.Expression:
-        kind, left, right = type(node), node.this, node.expression
+    def _comparison(self, node: exp.Expr) -> pc.Expression:
+        kind: type[exp.Expr] = type(node)
+        left, right = node.this, node.expression
         if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
             kind, left, right = _TURNED.get(kind, kind), right, left
         if not isinstance(left, exp.Column):
@@ -152,7 +153,7 @@ class _Reader:
         self._columns.setdefault(column.name)
         return column
 
-    def _value(self, column: Column, node: exp.Expression) -> object:
+    def _value(self, column: Column, node: exp.Expr) -> object:
         sign = ""
         if isinstance(node, exp.Neg):
             sign, node = "-", node.this
@@ -173,7 +174,7 @@ class _Reader:
             return pa.scalar(number)
         return typed_value(column, sign + node.this)
 
-    def _unknown(self, node: exp.Expression) -> UnknownCondition:
+    def _unknown(self, node: exp.Expr) -> UnknownCondition:
         return UnknownCondition(
             f"where={self._text!r}: {node.sql('spark')} is not understood here",
             remedy="Compare columns with values (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL), joined by AND, OR, NOT, "

@@ -25,12 +25,13 @@ lakebed.write("new.parquet", "events", slices={"day": "mon"})  # call-arg, repor
 lakebed.evolve("parquet:costs", {"id": "int"}, on_conflict="varient")  # arg-type, reportArgumentType
 lakebed.evolve("parquet:costs")  # call-arg, reportCallIssue
 _ = lakebed.evolve("parquet:costs", "id int").dropped  # attr-defined, reportAttributeAccessIssue
-lakebed.read("parquet:costs", where=5)  # call-overload, reportCallIssue
+lakebed.read("parquet:costs", where=5)  # call-overload, reportArgumentType
 lakebed.read(42)  # call-overload, reportArgumentType
 lakebed.read("parquet:costs", columns="id", spark="local")  # call-overload, reportArgumentType
 lakebed.history(None)  # arg-type, reportArgumentType
 lakebed.rollback("iceberg:billing.costs", "latest")  # arg-type, reportArgumentType
 lakebed.publish("iceberg:billing.costs@audit", drop_branch="yes")  # arg-type, reportArgumentType
+lakebed.compact("costs", sort_by=3)  # arg-type, reportArgumentType
 lakebed.sweep("iceberg:billing.costs", expire_days="7")  # arg-type, reportArgumentType
 lakebed.analyze("SELECT 1", schema=42)  # arg-type, reportArgumentType
 lakebed.analyze_project(42)  # arg-type, reportArgumentType

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from lakebed.table.source_plans import SourceOptions
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 class LakebedSource(DataSource):
@@ -51,7 +51,7 @@ class LakebedSource(DataSource):
 
         from lakebed.table.source_plans import plan_read
 
-        payload, parts = plan_read(self._options(), to_arrow_schema(schema, timezone="UTC"))
+        payload, parts = plan_read(self._options(), to_arrow_schema(schema))
         return TableReader(_kernels(), payload, parts)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
@@ -91,7 +91,7 @@ class TableReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         return [TablePart(one) for one in self._parts]
 
-    def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         if not isinstance(partition, TablePart):
             return  # Spark asks for one part even of a table without any.
         _provide(self._kernels)
@@ -179,7 +179,7 @@ def _in_batches(rows: Iterator[Any], schema_json: str) -> Iterator["pa.RecordBat
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    schema = to_arrow_schema(StructType.fromJson(json.loads(schema_json)), timezone="UTC")
+    schema = to_arrow_schema(StructType.fromJson(json.loads(schema_json)))
     while some := [row.asDict(recursive=True) for row in islice(rows, _ROWS_AT_ONCE)]:
         yield pa.RecordBatch.from_pylist(some, schema=schema)
 
