@@ -57,6 +57,8 @@ SAMPLE = [
     ("merge", "Parquet", ("file half written", "verified", "put 2", "replaced")),
     ("merge", "DuckDB", ("merged", "recorded", "committed")),
     ("merge", "Parquet on S3", ("recorded", "put")),
+    ("compact", "Parquet", ("files written", "recorded", "put", "delete", "retired")),
+    ("compact", "Iceberg on SQLite", ("files written", "snapshot written", "committed")),
     ("write", "Parquet", ("files written", "recorded", "write committed")),
     ("write", "DuckDB", ("recorded", "committed")),
     ("write", "Iceberg on SQLite", ("catalog's metadata written", "committed", "history written")),

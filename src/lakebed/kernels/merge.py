@@ -295,7 +295,7 @@ class Sink:
 def _open(uri: str, storage: StorageSettings) -> pq.ParquetFile:
     files, path = filesystem(uri, storage)
     local = isinstance(files, pafs.LocalFileSystem)
-    return pq.ParquetFile(path, filesystem=files, memory_map=False, pre_buffer=not local)
+    return pq.ParquetFile(path, filesystem=files, memory_map=local, pre_buffer=not local)
 
 
 def at_once(schema: pa.Schema) -> int:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from lakebed.errors import LineageError
-from lakebed.lineage.case_rules import name_rules
+from lakebed.lineage.case_rules import NameRules, name_rules
 from lakebed.lineage.contract import ResolutionSource
 from lakebed.lineage.data_types import same_type
 from lakebed.lineage.dialects import Dialect
@@ -32,6 +32,39 @@ class SchemaMismatch(NamedTuple):
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.extra or self.retyped)
+
+
+class _ImportedColumns:
+    """The columns of an imported table, read on first use."""
+
+    __slots__ = ("_merged", "_rules", "_table")
+
+    def __init__(self, table: ImportedTable, rules: NameRules, merged: bool) -> None:
+        self._table = table
+        self._rules = rules
+        self._merged = merged
+
+    def __call__(self) -> tuple[CatalogColumn, ...]:
+        fold, merged = self._rules.column_key, self._merged
+        # a named tuple's own constructor costs as much as all the rest of this
+        make = partial(tuple.__new__, CatalogColumn)
+        columns: list[CatalogColumn] = [
+            make((name, fold(name, False), kind, "implied" if implied and merged else "imported", False))
+            for name, kind, implied in self._table.read_columns()
+        ]
+        if self._rules.folds:
+            # names are folded like those of a script; where that would make two columns one, each keeps its spelling
+            counts = Counter(column.key for column in columns)
+            columns = [c if counts[c.key] == 1 else c._replace(key=fold(c.name, True)) for c in columns]
+        return tuple(columns)
+
+    def names_and_keys(self) -> tuple[list[str], list[str]] | None:
+        """Names and keys alone; None where more has to be looked at."""
+        names = None if self._rules.folds else self._table.column_names()
+        if names is None:
+            return None
+        fold = self._rules.column_key
+        return names, [fold(name, False) for name in names]
 
 
 class Catalog:
@@ -195,7 +228,8 @@ class Catalog:
         return None
 
     def _import(self, table: ImportedTable) -> None:
-        entry = CatalogTable(table.parts, partial(self._read_columns, table), "imported", complete=table.complete)
+        columns = _ImportedColumns(table, self.rules, self.merge_columns)
+        entry = CatalogTable(table.parts, columns, "imported", complete=table.complete)
         fold = self.rules.table_key
         folded = tuple([fold(part, False) for part in table.parts])
         self._by_last.setdefault(folded[-1], entry)
@@ -203,21 +237,6 @@ class Catalog:
         self._imported[exact] = entry
         if exact != folded:
             self._imported.setdefault(folded, entry)
-
-    def _read_columns(self, table: ImportedTable) -> tuple[CatalogColumn, ...]:
-        fold = self.rules.column_key
-        merged = self.merge_columns
-        # a named tuple's own constructor costs as much as all the rest of this
-        make = partial(tuple.__new__, CatalogColumn)
-        columns: list[CatalogColumn] = [
-            make((name, fold(name, False), kind, "implied" if implied and merged else "imported", False))
-            for name, kind, implied in table.read_columns()
-        ]
-        if self.rules.folds:
-            # names are folded like those of a script; where that would make two columns one, each keeps its spelling
-            counts = Counter(column.key for column in columns)
-            columns = [c if counts[c.key] == 1 else c._replace(key=fold(c.name, True)) for c in columns]
-        return tuple(columns)
 
     def declare(
         self,

@@ -347,9 +347,9 @@ def selected_columns(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | 
         return Expansion(items, expansion.unknown)
     if isinstance(node, exp.Like | exp.ILike) and isinstance(node.args["this"], exp.Star):
         expansion = expand(node.args["this"], None, scope, ctx, node)
-        text = node.args.get("expression")
-        if isinstance(text, exp.Literal):
-            items = _matching(expansion.items, str(text.this), like=True, ignore_case=isinstance(node, exp.ILike))
+        pattern = node.args.get("expression")
+        if isinstance(pattern, exp.Literal):
+            items = _matching(expansion.items, str(pattern.this), like=True, ignore_case=isinstance(node, exp.ILike))
             return Expansion(items, expansion.unknown)
         return expansion
     return None

@@ -8,6 +8,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 _STATEMENT_WORDS = frozenset(
     {"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "WITH", "TRUNCATE"}
 )
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 _DECORATOR = re.compile(r"(?<=.)\$(?:\d+|__\w+__)$")
 _ASSIGNMENT_SIGNS = frozenset("+-*/%&|^")
 
@@ -32,6 +33,10 @@ def rewrite(tokens: list[Token], dialect: str) -> list[Token]:
         for place in (-3, -4):
             if tokens[place].token_type is TokenType.WITH:
                 return tokens[:place]
+    if _lacks_from(tokens):
+        first = tokens[0]
+        from_ = Token(TokenType.FROM, "FROM", first.line, first.col, first.start, first.end)
+        tokens = [first, from_, *tokens[1:]]
     if len(tokens) > 4 and [token.text.upper() for token in tokens[-4:-1]] == ["WHERE", "CURRENT", "OF"]:
         # UPDATE ... WHERE CURRENT OF cursor: the row that was read last
         tokens = tokens[:-4]
@@ -44,6 +49,13 @@ def rewrite(tokens: list[Token], dialect: str) -> list[Token]:
         ]
     further = _BY_DIALECT.get(dialect)
     return tokens if further is None else further(tokens)
+
+
+def _lacks_from(tokens: list[Token]) -> bool:
+    """`DELETE t WHERE ...`, as Oracle and T-SQL allow it."""
+    if tokens[0].token_type is not TokenType.DELETE or len(tokens) < 2 or tokens[1].token_type not in _NAMES:
+        return False
+    return not any(token.token_type is TokenType.FROM for token in tokens[:6])
 
 
 def _compound_assignments(tokens: list[Token]) -> list[Token]:

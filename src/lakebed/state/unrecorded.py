@@ -7,7 +7,7 @@ writes into its history what is not there yet.
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,11 +34,15 @@ def change_properties(evolution: EvolutionPlan, ledger_place: str | Path | None)
     """What a commit says of its schema changes; nothing where there are none, or no ledger is to know."""
     if not evolution.changes_schema or ledger_place is None:
         return {}
-    told = {LEDGER: _fingerprint(ledger_place)}
     if evolution.creates:
-        return {**told, CHANGES: CREATED}
-    facts = [{name: value for name, value in asdict(one).items() if value} for one in schema_changes(evolution)]
-    return {**told, CHANGES: json.dumps(facts, ensure_ascii=False)}
+        return {LEDGER: _fingerprint(ledger_place), CHANGES: CREATED}
+    return told_properties(schema_changes(evolution), ledger_place)
+
+
+def told_properties(changes: Iterable[SchemaChange], ledger_place: str | Path) -> dict[str, str]:
+    """What a commit says of these changes."""
+    facts = [{name: value for name, value in asdict(one).items() if value} for one in changes]
+    return {LEDGER: _fingerprint(ledger_place), CHANGES: json.dumps(facts, ensure_ascii=False)}
 
 
 def may_be_unrecorded(commit: PastCommit | None, ledger_place: str | Path) -> bool:

@@ -12,14 +12,16 @@ from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import Settings
 from lakebed.engines.protocols.load import CompactJob, Engine
 from lakebed.engines.registry import local_engine, require_engine
-from lakebed.errors import ConfigError, EngineError, StateError
+from lakebed.errors import ConfigError, EngineError
 from lakebed.model import PERIOD, Compacted, DataFile
 from lakebed.retry import retry
 from lakebed.schema.evolve import Policy, plan_evolution
 from lakebed.schema.types import List, Map, Schema, Struct, fold
 from lakebed.state.records import SchemaChange
+from lakebed.state.unrecorded import told_properties
 from lakebed.storage import Storage
 from lakebed.table.read import TableLike, open_table
+from lakebed.table.schema_history import SchemaHistory
 from lakebed.targets.base import Change, Settles, TableState, Target
 from lakebed.targets.shared.footers import with_bounds
 from lakebed.targets.shared.refusals import no_such_table
@@ -121,16 +123,16 @@ def compact(
         )
     if not dry_run and isinstance(table, Settles) and table.settle():
         log.info("files of %s that other writers had covered were rewritten first", table.address)
-    run = _Run(table, workspace.storage, wanted, period, columns)
+    # A table with snapshots keeps its history itself; one that the caller opened has no ledger.
+    kept = table is target or isinstance(table, HasSnapshots)
+    history = SchemaHistory(table, None if kept else workspace.settings.ledger_place)
+    run = _Run(table, workspace.storage, wanted, period, columns, history)
     if dry_run:
         state = run.state()
         return _result(table, run.plan(state), dry_run=True)
     on_spark = spark is not None or master is not None or remote is not None
     with _engine(workspace, spark, on_spark=on_spark, table=table) as engine:
-        result = retry(lambda: run.attempt(engine), what=f"the compaction of {table.address}")
-    if result.files_rewritten and not isinstance(table, HasSnapshots):
-        _remember(workspace, result)
-    return result
+        return retry(lambda: run.attempt(engine), what=f"the compaction of {table.address}")
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ class _Run:
     target_size: int
     period: str | None
     sort_by: tuple[str, ...]
+    history: SchemaHistory
 
     def state(self) -> TableState:
         state = self.target.state()
@@ -169,9 +172,11 @@ class _Run:
 
     def attempt(self, engine: Engine) -> CompactResult:
         state = self.state()
+        self.history.complete(state)
         plan = self.plan(state)
         if not plan.packs:
             return _result(self.target, plan, dry_run=False)
+        change = _in_history(plan)
         evolution = plan_evolution(state.schema, state.schema, Policy(rules=self.target.capabilities.rules))
         staging = self.target.stage(state, evolution)
         try:
@@ -184,11 +189,13 @@ class _Run:
                 "lakebed.operation": "compact",
                 "lakebed.compact.files-before": str(len(plan.leaving)),
                 "lakebed.compact.files-after": str(len(written)),
+                **(told_properties([change], place) if (place := self.history.ledger_place) is not None else {}),
             }
             commit = self.target.commit(state, staging, Change(evolution, written, plan.leaving, properties=properties))
         except BaseException:
             self.target.abandon(staging)
             raise
+        self.history.record_changes([change], commit.version)
         bytes_after = plan.size_bytes + sum(file.size_bytes for file in written)
         bytes_after -= sum(file.size_bytes for file in plan.leaving)
         return _result(self.target, plan, dry_run=False, bytes_after=bytes_after, version=commit.version)
@@ -310,16 +317,9 @@ def _engine(workspace: Workspace, spark: "SparkSession | None", *, on_spark: boo
         yield SparkEngine(session.spark, workspace.storage.settings)
 
 
-def _remember(workspace: Workspace, result: CompactResult) -> None:
-    """Writes the compaction into the history of a table that keeps none itself."""
-    change = SchemaChange("compacted", "files", str(result.files_after), type_before=str(result.files_before))
-    try:
-        with workspace.ledger() as ledger:
-            ledger.record_schema_changes(result.table, [change], version=result.version)
-        pass_checkpoint("history written")
-    except (StateError, OSError) as error:
-        # The files are committed: a compaction that raised here would be run again.
-        log.warning("%s: its compaction is missing from the history: %s", result.table, error)
+def _in_history(plan: CompactPlan) -> SchemaChange:
+    after = plan.files - len(plan.leaving) + len(plan.packs)
+    return SchemaChange("compacted", "files", str(after), type_before=str(plan.files))
 
 
 def _result(

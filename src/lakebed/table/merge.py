@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import Settings, load_settings
 from lakebed.engines.protocols.engine import EngineName, EngineOptions
@@ -15,6 +17,7 @@ from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeEngi
 from lakebed.engines.registry import choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
+    DatasetMergeError,
     InvalidMergeArgument,
     LakebedError,
     SchemaError,
@@ -34,6 +37,7 @@ from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
 from lakebed.state.unrecorded import change_properties
 from lakebed.storage import Storage
+from lakebed.table.lent_keys import borrow_keys
 from lakebed.table.merge_input import readable
 from lakebed.table.recount import Recount
 from lakebed.table.schema_history import SchemaHistory
@@ -98,6 +102,7 @@ def merge(
     options = EngineOptions(spark, asks_for_session, require_flag(use_merge))
     chosen = _engine(engine, source, options)
     table = _open(target, settings, storage, read_only=dry_run)
+    storage = borrow_keys(storage, table, source)
     with readable(source, table, storage) as given, chosen.open(given, storage.settings.resolved(), settings) as rows:
         run = _Run(
             spec,
@@ -160,25 +165,38 @@ class _Run:
             return self._merge(state)
         except ConcurrentModification:
             raise
-        except LakebedError as error:
-            # Files that another commit replaces while an engine reads them make it fail, or miscount, in any way.
-            if self.target.state().version == state.version:
-                raise self._refusal(error) from error
-            raise ConcurrentModification(
-                f"{self.target.address} was changed while its files were read: {error.message}"
-            ) from error
-        except OSError as error:
-            raise refusals.engine_failed(
-                self.spec,
-                f"{self.target.address} could not be written: {error}",
-                remedy="See that the disk has room and can be written, and run the merge again.",
-            ) from error
+        except Exception as error:
+            # Files that another commit replaces while an engine reads them make it fail, or miscount, in any way: a
+            # footer of the one and data of the other are "invalid data", a missing column, a wrong number of rows.
+            if self._has_moved(state):
+                said = error.message if isinstance(error, LakebedError) else str(error)
+                raise ConcurrentModification(
+                    f"{self.target.address} was changed while its files were read: {said}"
+                ) from error
+            refusal = self._refusal(error)
+            if refusal is None:
+                raise
+            raise refusal from error
 
-    def _refusal(self, error: LakebedError) -> LakebedError:
-        """A type that the target cannot hold is refused like any other that does not fit."""
-        if not isinstance(error, UnsupportedType):
-            return error
-        return refusals.incompatible(self.spec, error.message, column=error.column, remedy=error.remedy)
+    def _has_moved(self, state: TableState) -> bool:
+        try:
+            return self.target.state().version != state.version
+        except LakebedError as error:
+            log.debug("%s cannot be read: %s", self.target.address, error)
+            return False
+
+    def _refusal(self, error: Exception) -> DatasetMergeError | None:
+        """What the merge says of an error that is not in its words yet."""
+        if isinstance(error, UnsupportedType):
+            # A type that the target cannot hold is refused like any other that does not fit.
+            return refusals.incompatible(self.spec, error.message, column=error.column, remedy=error.remedy)
+        if isinstance(error, LakebedError) or not isinstance(error, OSError | pa.ArrowException):
+            return None
+        return refusals.engine_failed(
+            self.spec,
+            f"{self.target.address} could not be written: {error}",
+            remedy="See that the disk has room and can be written, and run the merge again.",
+        )
 
     def _merge(self, state: TableState) -> MergeResult:
         unified = self._unified(state)

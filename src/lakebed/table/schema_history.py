@@ -1,7 +1,7 @@
 """What a commit does to a table's schema, for the ledger, in which the history lies; it is made where there is none."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.errors import StateError
 from lakebed.schema.evolve import EvolutionPlan
-from lakebed.state.records import schema_changes
+from lakebed.state.records import SchemaChange, schema_changes
 from lakebed.state.unrecorded import change_properties, may_be_unrecorded, record_unrecorded
 from lakebed.targets.base import TableState, Target
 
@@ -33,10 +33,15 @@ class SchemaHistory:
 
     def record(self, evolution: EvolutionPlan, version: str) -> None:
         """Writes the change of a commit down."""
-        if self.ledger_place is None or not evolution.changes_schema:
+        if evolution.changes_schema:
+            self.record_changes(schema_changes(evolution), version)
+
+    def record_changes(self, changes: Iterable[SchemaChange], version: str) -> None:
+        """Writes these changes of a commit down."""
+        if self.ledger_place is None:
             return
         with self._ledger(self.ledger_place) as ledger:
-            ledger.record_schema_changes(self.target.address, schema_changes(evolution), version=version)
+            ledger.record_schema_changes(self.target.address, changes, version=version)
             pass_checkpoint("history written")
 
     def complete(self, state: TableState) -> None:

@@ -101,7 +101,8 @@ def _known_tables(workspace: Workspace, ledger: Ledger, *, read_only: bool) -> l
 def _sweep_table(target: Target, before: datetime, *, dry_run: bool) -> tuple[str, ...]:
     """What crashed writers left of one table, listed before anything is removed."""
     found = target.orphans(before)
-    if found and not dry_run:
+    if not dry_run:
+        # Without files too: a crash may leave nothing but an empty folder.
         target.remove_orphans(found)
     return found
 

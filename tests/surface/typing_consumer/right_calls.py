@@ -79,6 +79,11 @@ def change(table: Target) -> None:
     published = lakebed.publish("iceberg:billing.costs@audit", drop_branch=True, dry_run=True, workdir=Path("work"))
     assert_type(published, lakebed.Publication)
     assert_type(published.commits, int)
+    compacted = lakebed.compact(
+        "iceberg:billing.costs", target_size="1GB", period="2026-10", sort_by=["id"], dry_run=True, workdir=Path("work")
+    )
+    assert_type(compacted, lakebed.CompactResult)
+    assert_type(compacted.bytes_after, int | None)
     swept = lakebed.sweep("iceberg:billing.costs", expire_days=0.5, dry_run=True)
     assert_type(swept, lakebed.Swept)
     assert_type(swept.expired, lakebed.Expired)

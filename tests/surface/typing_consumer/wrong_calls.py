@@ -31,6 +31,7 @@ lakebed.read("parquet:costs", columns="id", spark="local")  # call-overload, rep
 lakebed.history(None)  # arg-type, reportArgumentType
 lakebed.rollback("iceberg:billing.costs", "latest")  # arg-type, reportArgumentType
 lakebed.publish("iceberg:billing.costs@audit", drop_branch="yes")  # arg-type, reportArgumentType
+lakebed.compact("costs", sort_by=3)  # arg-type, reportArgumentType
 lakebed.sweep("iceberg:billing.costs", expire_days="7")  # arg-type, reportArgumentType
 lakebed.analyze("SELECT 1", schema=42)  # arg-type, reportArgumentType
 lakebed.analyze_project(42)  # arg-type, reportArgumentType

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import ValidationError as PydanticValidationError
@@ -128,6 +128,20 @@ class CatalogSettings:
                     remedy=f"Correct [catalog.{self.name}] in lakebed.toml: a catalog has a type and a uri.",
                 ) from unfit
             return LeanSqlCatalog.of(catalog) if type(catalog) is SqlCatalog else catalog
+
+    def with_lent_keys(self, properties: Mapping[str, str]) -> StorageSettings | None:
+        """The storage settings with the keys of these properties; None where the settings have keys, or these none."""
+        own = self.storage
+        if own.access_key_id or own.profile or own.role_arn or own.anonymous or not properties.get("s3.access-key-id"):
+            return None
+        return replace(
+            own,
+            access_key_id=properties["s3.access-key-id"],
+            secret_access_key=properties.get("s3.secret-access-key"),
+            session_token=properties.get("s3.session-token"),
+            endpoint_url=own.endpoint_url or properties.get("s3.endpoint"),
+            region=own.region or properties.get("s3.region") or properties.get("client.region"),
+        )
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:
