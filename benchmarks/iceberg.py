@@ -192,7 +192,7 @@ def print_growth(folder: Path, *, commits: int) -> None:
         for point in growth.by_commits(folder, commits, max(1, commits // 10), updates=updates):
             print(f"  {point.size:>6,} commits: {point.processor_seconds:.3f} s of processor; {point.note}")
     print("a schema change of one column, after so many:")
-    for point in growth.by_schema_changes(folder, commits // 2, max(1, commits // 10)):
+    for point in growth.by_schema_changes(folder, commits // 10, max(1, commits // 50)):
         print(f"  {point.size:>6,} changes: {point.processor_seconds:.3f} s of processor")
     for how in ("evolve", "merge"):
         took, retries = growth.by_writers(folder, how)

@@ -90,6 +90,7 @@ PUBLIC: dict[str, str] = {
     "ScriptTarget": "lakebed.lineage",
     "TableLike": "lakebed.table.read",
     "Target": "lakebed.targets.base",
+    "Where": "lakebed.table.where",
     "WriteMode": "lakebed.model",
     # what they raise
     "DatasetMergeError": "lakebed.errors",
@@ -171,6 +172,7 @@ if TYPE_CHECKING:
     from lakebed.table.read import read as read
     from lakebed.table.sweep import Swept as Swept
     from lakebed.table.sweep import sweep as sweep
+    from lakebed.table.where import Where as Where
     from lakebed.table.write import write as write
     from lakebed.table.write_spec import WriteResult as WriteResult
     from lakebed.targets.base import Target as Target

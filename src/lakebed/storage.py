@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 8 * 1024 * 1024
 SCHEMES = ("s3", "gs", "az")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _Store: TypeAlias = S3Store | GCSStore | AzureStore | LocalStore
 
@@ -192,6 +194,23 @@ class Storage:
                 obstore.copy(origin, origin_path, self._open(target)[1])
         self.delete([source])
 
+    def duplicate(self, source: str, target: str) -> None:
+        """The same content under a second name: a link on a local disk, a copy on the server of an object store."""
+        if is_local(source) and is_local(target):
+            with _translated(source):
+                local_path(target).parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    os.link(local_path(source), local_path(target))
+                except OSError:  # another disk, or a file system without links
+                    shutil.copyfile(local_path(source), local_path(target))
+            return
+        if is_local(source) or is_local(target) or _bucket(source) != _bucket(target):
+            self.copy(source, target)
+            return
+        store, path = self._open(source)
+        with _translated(source):
+            obstore.copy(store, path, self._open(target)[1])
+
     def delete(self, uris: Iterable[str]) -> None:
         """Removes objects; what is already gone is fine."""
         by_store: dict[str, list[str]] = {}
@@ -213,6 +232,12 @@ class Storage:
                             obstore.delete(store, self._open(uri)[1])
 
     def _open(self, uri: str) -> tuple[_Store, str]:
+        if _CONTROL.search(uri):
+            raise StorageError(
+                f"{uri!r} has a control character in it, which object stores have no paths for",
+                uri=uri,
+                remedy="Rename it, or choose another place.",
+            )
         if is_local(uri):
             return _local_store(), os.path.abspath(local_path(uri)).lstrip("/")
         parts = urlsplit(uri)

@@ -177,3 +177,10 @@ def test_branches_of_a_set_operation_stay_as_wide_as_each_other(tmp_path: Path) 
     assert broken(result) == {("both", 3)}
     assert "3 and 4 columns" in result.breaks[0].reason
     assert not lakebed.impact(rename={"orders.amt": "x"}, folder=tmp_path).breaking
+
+
+def test_a_table_of_the_schema_that_nothing_reads(tmp_path: Path) -> None:
+    schema = {"tables": [{"schema": "land", "name": "unused", "columns": [{"name": "x"}]}]}
+    (tmp_path / "m.sql").write_text("SELECT 1 AS one")
+    result = lakebed.impact(drop="unused.x", folder=tmp_path, schema=schema)
+    assert (result.breaks, result.reached) == ((), ())

@@ -56,6 +56,10 @@ def test_run_without_a_source_runs_them_all_and_reports_each(lakebed_command: La
     shown = lakebed_command("run")
     assert "acme" in shown.stdout
     assert "error: gone: there is nothing at" in shown.stderr
+    misspelt = lakebed_command("run", "acmee")
+    assert misspelt.exit_code == 2
+    assert "where should acmee go? There is no --target" in misspelt.stderr
+    assert "The sources in lakebed.toml are acme, gone." in misspelt.stderr
 
 
 def test_a_name_wins_over_a_folder_and_gives_a_plain_report(lakebed_command: Lakebed, tmp_path: Path) -> None:
@@ -223,3 +227,17 @@ def test_the_page_of_operations_names_every_metric_and_exit_code(lakebed_command
     written = {key[0] for key in metrics(tmp_path / "lakebed.prom")}
     assert written == set(re.findall(r"^\| `(lakebed_\w+)`", page, re.MULTILINE))
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == [0, 1, 2, 130, 143]
+
+
+def test_a_refusal_names_its_delivery_once(lakebed_command: Lakebed, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.csv").write_text("bill/PayerAccountId,lineItem/UnblendedCost\n1,0.5\n")
+    words = ("--target", "duckdb:costs", "--report", "mine", "--period", "2026-08")
+    loaded = lakebed_command("run", "first", *words)
+    assert "#mine has 1 row\n" in loaded.stdout
+    assert "✓ mine 2026-08: 1 row in" in loaded.stderr
+    refused = lakebed_command("run", "second", *words)
+    assert refused.exit_code == 1
+    assert "✗ mine 2026-08: other files are loaded for this report and period" in refused.stderr
+    assert refused.stderr.count("mine 2026-08") == 1

@@ -131,6 +131,37 @@ def test_the_story(story: str) -> None:
 
 
 @pytest.mark.server
+def test_keys_that_a_catalog_hands_out_reach_the_files(
+    tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalog knows the bucket's keys, and we know the catalog alone."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AWS_REGION", s3_server.region)
+    properties = {
+        "warehouse": s3_server.new_bucket("vended") + "/warehouse",
+        "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        "s3.endpoint": s3_server.endpoint,
+        "s3.path-style-access": "true",
+        "s3.access-key-id": s3_server.access_key,
+        "s3.secret-access-key": s3_server.secret_key,
+        "include-credentials": "true",
+    }
+    with rest_fixture(tmp_path / "fixture", **properties) as uri:
+        prod = f'[catalog.prod]\ntype = "rest"\nuri = "{uri}"\n"s3.endpoint" = "{s3_server.endpoint}"\n'
+        keys = "".join(f"{name} = {json.dumps(value)}\n" for name, value in storage(s3_server).items())
+        (tmp_path / "lakebed.toml").write_text(f"[storage]\n{keys}{prod}")
+        merge(TABLE, [1, 2])  # a table that is created has no keys yet
+        (tmp_path / "lakebed.toml").write_text(prod)
+        for engine in ("arrow", "duckdb"):
+            rows_in = pa.table({"id": [2, 3], engine: ["x", "y"]})
+            done = lakebed.merge(rows_in, TABLE, keys="id", engine=engine)  # type: ignore[arg-type]
+            assert done.added_columns == (engine,)
+        assert [row["id"] for row in rows(TABLE)] == [1, 2, 3]
+        assert lakebed.evolve(TABLE, {"note": "string"}).added_columns == ("note",)
+        assert lakebed.rollback(TABLE, lakebed.history(TABLE).snapshots[0].id).rows == 2
+
+
+@pytest.mark.server
 def test_a_wrong_secret_is_a_clear_refusal(
     tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

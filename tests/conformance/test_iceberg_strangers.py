@@ -248,6 +248,7 @@ BY_SPARK = [
         "writes files in Avro",
         ("ALTER TABLE {t} SET TBLPROPERTIES ('write.format.default'='avro')", MORE),
         {"load": "AVRO", "merge": "AVRO", "evolve": "AVRO"},
+        readable=False,
     ),
     Change(
         "upgrades to version 3, and deletes rows (deletion vectors)",

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.table import Table
-from tests.faults.child import in_child, require, without_java
+from tests.faults.child import in_child, require
 from tests.faults.commands import load, load_before, load_nothing, load_one_month, merge_old, merge_with
 from tests.faults.places import Place, open_place
 from tests.faults.points import Points, step_of
+from tests.support.arrow_runs import use_arrow
 
 import lakebed
 from lakebed.pipeline.progress import Observer
@@ -94,7 +95,7 @@ def sweep(place: Place) -> dict[str, object]:
 
 def main(command: str, folder: str, source: str, *points: str) -> None:
     prepare, act = COMMANDS[command]
-    without_java()
+    use_arrow()
     place = open_place(TARGET, Path(folder), None)
     place.enter()
     require(lambda: prepare(place, Path(source)), "the old state")

@@ -114,6 +114,12 @@ def test_without_an_extra(installed: Callable[..., Environment], folder: Path) -
     require_every_command(environment, frozenset(), folder)
 
 
+def test_with_the_extras_that_need_no_java(installed: Callable[..., Environment], folder: Path) -> None:
+    """Together, so that CI has them too; each on its own is in `make test-full`."""
+    small = [name for name in BRINGS if name and "spark" not in BRINGS[name]]
+    require_every_command(installed(",".join(small)), frozenset(small), folder)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("extra", [name for name in BRINGS if name])
 def test_with_an_extra(extra: str, installed: Callable[..., Environment], folder: Path) -> None:

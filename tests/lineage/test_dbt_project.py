@@ -295,3 +295,29 @@ def test_what_is_no_project_is_refused(tmp_path: Path) -> None:
         lakebed.analyze_project(dbt=tmp_path)
     (tmp_path / "dbt_project.yml").write_text("name: empty")
     assert lakebed.analyze_project(dbt=tmp_path).statements == ()
+
+
+def test_macros_that_fail_while_they_are_read_stay_stubs(tmp_path: Path) -> None:
+    write(
+        shop(
+            tmp_path,
+            models__uses="select {{ broken_one('id') }} as x, {{ endless('id') }} as y from {{ ref('stg_orders') }}",
+        ),
+        {
+            "macros/zero.sql": "{{ 1 / 0 }}{% macro broken_one(c) %}{{ c }}{% endmacro %}",
+            "macros/large.sql": "{% set x = 'a' * 10 ** 12 %}{% macro endless(c) %}{{ c }}{% endmacro %}",
+            "macros/unclosed.sql": "{% macro unclosed(c) %}",
+        },
+    )
+    result = lakebed.analyze_project(dbt=tmp_path, dialect="duckdb")
+    failed = {Path(issue.file or "").stem for issue in result.issues if issue.code == "TEMPLATE_ERROR"}
+    assert failed == {"zero", "large", "unclosed"}
+    assert "staging.stg_orders.id -> uses.x value" in edges(result)
+
+
+def test_folders_outside_of_the_project_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "outside.sql").write_text("select 1 as a")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "dbt_project.yml").write_text("name: p\nmodel-paths: ['/', '..', 'models']")
+    assert read_dbt_project(project).scripts == ()

@@ -197,3 +197,18 @@ def test_models_of_sqlmesh(tmp_path: Path, dialect: str) -> None:
     traced = trace_project(read_folder(tmp_path, {}), dialect=dialect)
     orders = traced.result.statements[0]
     assert traced.texts.line_and_column(orders.file, orders.span.start)[0] == 6
+
+
+def test_two_files_that_make_one_table_are_told(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "a/orders.sql": "SELECT 1 AS x",
+            "b/Orders.sql": "SELECT 2 AS y",
+            "a/setup.sql": "CREATE TABLE t (x INT)",
+            "b/setup.sql": "CREATE TABLE u (x INT)",
+        },
+    )
+    [issue] = lakebed.analyze_project(tmp_path).issues
+    assert issue.code == "DUPLICATE_MODEL"
+    assert issue.file == str(tmp_path / "b" / "Orders.sql")

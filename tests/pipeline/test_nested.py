@@ -133,7 +133,20 @@ def test_a_column_without_any_value_in_the_first_file_has_the_type_of_a_later_on
     report = load_files(bills, "duckdb", *tables)
     assert (report.state, report.reconciled) == ("loaded", True), report.error
     assert read(bills).column("labels").to_pylist() == [None, None, {"a": 1}]
-    assert read(bills).column("never").to_pylist() == [None, None, None]
+    assert "never" not in read(bills).column_names, "it waits for its type"
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "parquet", "iceberg"])
+def test_a_column_without_any_value_is_created_with_its_first_real_type(bills: Bills, kind: str) -> None:
+    first = pa.table({"line_item_unblended_cost": [1.5], "later": pa.nulls(1)})
+    report = load(bills, "2026-09", "a.parquet", first, kind=kind)
+    assert (report.state, report.reconciled) == ("loaded", True), report.error
+    assert "later" not in read(bills, kind).column_names
+    second = pa.table({"line_item_unblended_cost": [2.5], "later": [7]})
+    report = load(bills, "2026-10", "b.parquet", second, kind=kind)
+    assert (report.state, report.reconciled) == ("loaded", True), report.error
+    assert read(bills, kind).column("later").to_pylist() == [None, 7]
+    assert read(bills, kind).schema.field("later").type == pa.int64()
 
 
 def test_one_column_that_is_two_things_in_two_files_is_refused(bills: Bills) -> None:

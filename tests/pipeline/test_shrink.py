@@ -119,3 +119,11 @@ def test_a_new_month_with_a_file_of_no_bytes_is_incomplete_and_never_ticked(bill
     second.write_bytes(whole)
     report = bills.load()
     assert (report.state, report.rows, report.complete, report.reconciled) == ("loaded", 55, True, True)
+
+
+def test_figures_are_told_to_the_last_digit() -> None:
+    assert str(MonthFigures(1, Decimal("12345678901234567890.123456789012345678"))) == (
+        "1 row and a cost of 12345678901234567890.123456789012345678"
+    )
+    assert str(MonthFigures(1200, Decimal("2.50"))) == "1,200 rows and a cost of 2.5"
+    assert str(MonthFigures(0)) == "0 rows"

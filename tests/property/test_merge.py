@@ -171,14 +171,14 @@ def test_arrow_equals_the_oracle(case: tuple[pa.Table | None, pa.Table, MergeSpe
 @given(case=cases())
 @quick
 def test_duckdb_equals_the_oracle(case: tuple[pa.Table | None, pa.Table, MergeSpec, int]) -> None:
-    check(DuckDBMerge(use_merge=True), case)
+    check(DuckDBMerge(), case)
 
 
-@pytest.mark.parametrize("use_merge", [True, False])
+@pytest.mark.parametrize("use_merge", [None, False])
 @given(case=cases())
 @quick
 def test_duckdb_joins_what_it_does_not_pick(
-    use_merge: bool, case: tuple[pa.Table | None, pa.Table, MergeSpec, int]
+    use_merge: bool | None, case: tuple[pa.Table | None, pa.Table, MergeSpec, int]
 ) -> None:
     """Sources of more than a hundred thousand changed rows take this way; the results are the same."""
     with patch.object(write, "PICKED_ROWS", 1):

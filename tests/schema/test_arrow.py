@@ -32,7 +32,7 @@ from lakebed.schema.types import (
         (pa.string_view(), Text()),
         (pa.large_binary(), Binary()),
         (pa.binary_view(), Binary()),
-        (pa.binary(16), Binary()),
+        (pa.binary(16), Binary(16)),
         (pa.large_list(pa.large_string()), List(Text())),
         (pa.list_(pa.int8(), 3), List(Integer(8))),
         (pa.list_view(pa.int8()), List(Integer(8))),
@@ -45,7 +45,7 @@ from lakebed.schema.types import (
         (pa.map_(pa.dictionary(pa.int8(), pa.string()), pa.large_string()), Map(Text(), Text())),
         (pa.timestamp("ns", "Europe/Berlin"), Timestamp("ns", "Europe/Berlin")),
         (pa.json_(), Text()),
-        (pa.uuid(), Binary()),
+        (pa.uuid(), Binary(16)),
     ],
     ids=str,
 )

@@ -440,6 +440,7 @@ def test_a_plan_has_no_word_for_dropping_or_narrowing() -> None:
         "sources",
         "waiting",
         "superseded",
+        "retries",
     }
 
 

@@ -37,7 +37,7 @@ class Change:
     name: str
     does: tuple[str, ...] | Callable[[IcebergTarget], None]
     refused: Mapping[str, str] = field(default_factory=dict)
-    rows_stay: bool = True  # our first snapshot can still be gone back to
+    readable: bool = True  # what the stranger left can be read, if it is not written to
 
 
 def make_table(target: IcebergTarget) -> None:
@@ -112,6 +112,8 @@ def judge(target: IcebergTarget, change: Change, action: str, seen: Sequence[Row
     if said is not None and reason is not None:
         assert reason in said, f"{change.name}, {action}: {said}"
         assert target.existing_table().metadata_location == before, "a refusal leaves the table as it was"
+        if change.readable:
+            assert rows_of(target) == sorted((dict(row) for row in seen), key=str), "and what it holds can be read"
         return f"refused: {reason}"
     found = [dict(sorted(row.items())) for row in rows_of(target)]
     if action == "rollback":

@@ -13,9 +13,10 @@ from typer.testing import CliRunner, Result
 
 import lakebed
 from lakebed.cli import build
-from lakebed.errors import ConfigError, NotFound, SchemaIncompatible
+from lakebed.errors import ConfigError, NotFound, SchemaError, SchemaIncompatible
+from lakebed.schema.types import Text
 from lakebed.storage import local_path
-from lakebed.table.evolve import read_schema
+from lakebed.table.evolve import SchemaLike, read_schema
 from lakebed.table.history import history, rollback
 from lakebed.table.sweep import sweep
 
@@ -143,3 +144,27 @@ def test_doctor_prints_how_a_users_own_spark_opens_the_tables(tmp_path: Path) ->
     assert (
         "spark.sql.extensions org.apache.iceberg" in lakebed_command("doctor", "--spark-conf", "--workdir", ".").stdout
     )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"id": "bigint", "place": "geography"},
+        "id bigint, place geography",
+        "id bigint, `place` geography(4326)",
+        pa.schema([("id", pa.int64()), ("place", pa.duration("s"))]),
+    ],
+    ids=["names and types", "DDL", "DDL with parameters", "Arrow"],
+)
+def test_a_type_that_nobody_knows_becomes_text_and_a_warning_says_so(
+    given: SchemaLike, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plan = lakebed.evolve(f"parquet:{tmp_path / 't'}", given, workdir=tmp_path)
+    assert plan.final["place"].type == Text()
+    assert "column place: the type" in caplog.text
+    assert "becomes text" in caplog.text
+
+
+def test_a_forgotten_comma_is_no_type(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="not supported"):
+        lakebed.evolve(f"parquet:{tmp_path / 't'}", "id bigint place string", workdir=tmp_path)

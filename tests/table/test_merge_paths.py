@@ -14,12 +14,14 @@ from lakebed.cli import build
 from lakebed.engines.arrow.merge import ArrowMerge
 from lakebed.engines.duckdb.merge import DuckDBMerge
 from lakebed.engines.protocols.merge import MergeEngine
+from lakebed.errors import LakebedError
 from lakebed.storage import Storage, join
 from lakebed.table.merge import merge
 from lakebed.targets.duckdb.target import DuckDBTarget
 from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.rows import difference, rows
 
+CONTROL = "tab\tand new\nline"
 WORDS = [
     "it's",
     "a;b",
@@ -33,7 +35,7 @@ WORDS = [
     "zero\u200bwidth and \u202eright to left",
     "👨‍👩‍👧 日本 größe",
     "100%25+@,()~#=:$&|<>!^",
-    "tab\tand new\nline",
+    CONTROL,
     "two..dots",
     " leading and trailing ",
 ]
@@ -59,7 +61,10 @@ def named(table: pa.Table, words: dict[str, str]) -> pa.Table:
     return table.set_column(1, "p", pa.array(values, pa.string()))
 
 
-@pytest.mark.parametrize("word", WORDS)
+FOLDERS = [word for word in WORDS if word != CONTROL]
+
+
+@pytest.mark.parametrize("word", FOLDERS)
 def test_a_folder_of_any_name(word: str, engine: MergeEngine, tmp_path: Path) -> None:
     place = f"parquet:{tmp_path}/{word.replace('/', '_')}/t"
     merge(OLD, place, keys="id", engine=engine)
@@ -80,7 +85,7 @@ def test_a_partition_of_any_value(word: str, engine: MergeEngine, tmp_path: Path
     assert (again.inserted, again.updated) == (0, 2)
 
 
-@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("word", [word for word in FOLDERS if "?" not in word])
 def test_a_duckdb_file_and_table_of_any_name(word: str, engine: MergeEngine, tmp_path: Path) -> None:
     target = DuckDBTarget(str(tmp_path / word.replace("/", "_") / "t.duckdb"), word)
     merge(OLD, target, keys="id", engine=engine)
@@ -120,3 +125,12 @@ def test_a_prefix_of_any_name_on_s3(word: str, engine: MergeEngine, s3_server: S
     done = merge(NEW, place, keys="id", engine=engine, storage=storage)
     assert (done.inserted, done.updated) == (1, 1)
     assert difference(ParquetTarget(place, storage).read().to_table(), AFTER) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [("parquet:{}/tab\tbed", "control character"), ("duckdb:{}/a?b.duckdb#t", "a \\? in")]
+)
+def test_what_no_storage_can_open_is_said(place: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(LakebedError, match=said) as caught:
+        merge(OLD, place.format(tmp_path), keys="id", engine="arrow")
+    assert caught.value.remedy

@@ -72,3 +72,29 @@ def test_opening(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="names no table"):
         open_target(f"duckdb:{tmp_path}/d.duckdb", workdir=tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["bogus:x", "s3a://bucket/x", "hdfs://host/x", "http://host/x", "postgres:x", "Parquet:x"]
+)
+def test_an_unknown_scheme_is_no_folder(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="neither a kind of target nor a storage"):
+        Address.parse(text, bare_path=True)
+    if "://" in text:
+        with pytest.raises(ConfigError, match="is no storage"):
+            Address.parse(f"parquet:{text}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_a_colon_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Address.parse("./a:b", bare_path=True).place == "./a:b"
+    (tmp_path / "a:b").mkdir()
+    assert Address.parse("a:b", bare_path=True).place == "a:b"
+
+
+def test_a_place_without_a_table_is_told_in_words_that_every_command_takes(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        open_target(f"duckdb:{tmp_path}/d.duckdb", workdir=tmp_path)
+    assert refused.value.remedy == "Name it in the address: duckdb:FILE#TABLE."

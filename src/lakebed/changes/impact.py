@@ -61,11 +61,11 @@ class ProjectImpact:
 
     @cached_property
     def _names(self) -> ProjectNames:
-        return ProjectNames(self.traced.result, self._index)
+        return ProjectNames(self.traced, self._index)
 
     @cached_property
     def _resolver(self) -> StatementResolver:
-        return StatementResolver(self._index, self.traced.result.catalog_tables, dialect=self.dialect)
+        return StatementResolver(self._index, self.traced.tables, dialect=self.dialect)
 
     def _count_conflicts(self, statement: StatementLineage, table: str, column: str) -> list[Issue]:
         """The branches of a set operation that would no longer have as many columns as each other."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from lakebed.changes.walk import StatementIndex
 from lakebed.errors import ConfigError
-from lakebed.lineage.contract import AnalyzeResult, StatementLineage
+from lakebed.lineage.contract import StatementLineage
+from lakebed.lineage.project import ProjectLineage
 
 _PARTS = re.compile(r'"((?:[^"]|"")*)"|`((?:[^`]|``)*)`|\[([^\]]*)\]|([^."`\[\]]+)')
 
@@ -22,16 +23,16 @@ def split_name(text: str) -> tuple[str, ...]:
 class ProjectNames:
     """The tables and columns that occur in a lineage, or in the schema that it used."""
 
-    def __init__(self, result: AnalyzeResult, index: StatementIndex) -> None:
+    def __init__(self, traced: ProjectLineage, index: StatementIndex) -> None:
         self._index = index
         # users type names as they remember them
         self._fold = fold = str.lower
-        self._schema = {table.name: table for table in result.catalog_tables}
+        self._schema = {table.name: table for table in traced.tables}
         self._types: dict[str, dict[str, str | None]] = {}
         self._tables: dict[str, str] = {}
-        for table in result.catalog_tables:
+        for table in traced.tables:
             self._tables.setdefault(fold(table.name), table.name)
-        for statement in result.statements:
+        for statement in traced.result.statements:
             for use in statement.tables:
                 self._tables.setdefault(fold(use.name), use.name)
             if statement.target is not None:

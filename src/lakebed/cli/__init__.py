@@ -41,7 +41,8 @@ COMMANDS: dict[str, str] = {
     "history": "Which delivery added or widened which column, and a table's snapshots.",
     "rollback": "Makes an earlier snapshot of an Iceberg table the current one; its schema stays as wide as it is.",
     "publish": "Makes what a branch of an Iceberg table holds that of the table, in one commit that copies nothing.",
-    "sweep": "Removes files that crashed runs left; with --expire-days old snapshots of an Iceberg table too.",
+    "sweep": "Removes files that crashed loads, merges and evolutions left; with --expire-days old Iceberg snapshots "
+    "too.",
     "doctor": "Check Java, Spark, the work directory, DuckDB, Iceberg and storage, and say how to put right what is "
     "wrong.",
 }

@@ -108,6 +108,11 @@ def print_table(table: Table) -> None:
         Console(width=OUT.measure(table, options=whole).maximum, highlight=False).print(table)
 
 
+def count(number: int, noun: str) -> str:
+    """How many there are: `1 row`, `2,000 rows`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def show_state(state: str, complete: bool) -> str:
     """A delivery's state; what needs attention is coloured."""
     shown = f"[bold red]{state}[/]" if state == "failed" else state

@@ -1,18 +1,27 @@
 """`lakebed merge`: new rows into a table."""
 
+import sys
 from typing import Annotated
 
+import pyarrow as pa
 import typer
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
 from lakebed.config import OnConflict
 from lakebed.engines.protocols.engine import EngineName
+from lakebed.errors import SourceError
 from lakebed.merge_core.spec import MergeStrategy, Missing
 
 
 def merge(
-    source: Annotated[str, typer.Argument(help="A Parquet file or folder: a local path, s3://, gs:// or az://.")],
+    source: Annotated[
+        list[str],
+        typer.Argument(
+            help="Parquet, Arrow IPC, CSV or JSON: files, folders or patterns, local, s3://, gs:// or az://; "
+            "- is Arrow IPC on standard input.",
+        ),
+    ],
     target: Annotated[
         str, typer.Argument(help="A folder of Parquet files, duckdb:FILE#TABLE or iceberg:NAMESPACE.TABLE.")
     ],
@@ -48,7 +57,7 @@ def merge(
     """Merge new rows into a table: with the same meaning on every engine, whole or not at all."""
     with reporting(as_json=as_json):
         result = lakebed.merge(
-            source,
+            _given(source),
             target,
             keys=_names(keys),
             strategy=strategy,
@@ -63,6 +72,18 @@ def merge(
             workdir=workdir,
         )
     show(result, as_json=as_json, render=lambda: _render(result))
+
+
+def _given(source: list[str]) -> "lakebed.MergeInput":
+    if source != ["-"]:
+        return source[0] if len(source) == 1 else source
+    try:
+        return pa.ipc.open_stream(sys.stdin.buffer)
+    except (pa.ArrowInvalid, EOFError) as error:
+        raise SourceError(
+            f"standard input is no Arrow IPC stream: {error}",
+            remedy="Pipe one in, as a RecordBatchStreamWriter writes it, or name a file.",
+        ) from error
 
 
 def _render(result: "lakebed.MergeResult") -> None:

@@ -14,7 +14,7 @@ from rich.progress import (
 from rich.table import Column
 
 from lakebed.cli.console import shows_progress
-from lakebed.cli.frame import ERR, escape, say, warn
+from lakebed.cli.frame import ERR, count, escape, say, warn
 from lakebed.cli.interrupts import INTERRUPTS, Interrupted
 from lakebed.engines.protocols.load import FileDone
 from lakebed.model import Delivery
@@ -130,9 +130,11 @@ def _description(step: str, delivery: Delivery) -> str:
 def _line(report: DeliveryReport) -> str:
     name = escape(f"{report.report} {report.period}")
     if report.state == "failed":
-        return f"[bold red]✗[/] {name}: {escape(report.error or '')}"
+        # Many refusals begin with their delivery, for those who read them elsewhere.
+        told = (report.error or "").removeprefix(f"{report.report} {report.period} of {report.payer}: ")
+        return f"[bold red]✗[/] {name}: {escape(told)}"
     if report.skipped:
         return f"[dim]= {name}: {report.state}, nothing to do[/]"
     added = f", {len(report.added_columns)} columns added" if report.added_columns else ""
     verdict = "adds up" if report.reconciled else "[bold red]does not add up[/]"
-    return f"[green]✓[/] {name}: {report.rows:,} rows in {report.seconds:.1f} s, {verdict}{added}"
+    return f"[green]✓[/] {name}: {count(report.rows, 'row')} in {report.seconds:.1f} s, {verdict}{added}"

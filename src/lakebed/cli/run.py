@@ -1,7 +1,7 @@
 """`lakebed run`: discover, stage, load and reconcile."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 
 import lakebed
 from lakebed.cli import options
-from lakebed.cli.frame import OUT, Json, Workdir, escape, print_table, reporting, say, show, show_state
+from lakebed.cli.frame import OUT, Json, Workdir, count, escape, print_table, reporting, say, show, show_state
 from lakebed.cli.metrics import write_metrics
 from lakebed.cli.option_groups import ConsentOptions, Filters, LoadOptions
 from lakebed.cli.progress import ProgressBars
@@ -41,7 +41,8 @@ def run(
     Without a source, all that lakebed.toml names as [source.NAME] are run, one after the other.
     """
     with reporting(as_json=as_json), measuring(metrics_file) as measured, ProgressBars() as bars:
-        named = source is None or source in load_settings({"workdir": workdir}).source
+        known = load_settings({"workdir": workdir}).source
+        named = source is None or source in known
         if named:
             chosen = None if source is None else [source]
             all_done = lakebed.run_sources(
@@ -59,7 +60,7 @@ def run(
 
             raise ConfigError(
                 f"where should {source} go? There is no --target",
-                remedy="A target is written as one of: " + forms() + ". A source of that name is not in lakebed.toml.",
+                remedy=f"A target is written as one of: {forms()}. {_sources_of(known)}",
             )
     if not named:
         finish(done, as_json=as_json)
@@ -90,6 +91,11 @@ def measuring(path: Path | None) -> Iterator[Measured]:
         if path is not None:
             failed = measured.failed or any(report.failed for report in measured.reports)
             write_metrics(path, measured.reports, succeeded=not failed)
+
+
+def _sources_of(known: Mapping[str, object]) -> str:
+    names = ", ".join(known)
+    return f"The sources in lakebed.toml are {names}." if names else "A source of that name is not in lakebed.toml."
 
 
 def finish(done: "RunReport", *, as_json: bool) -> None:
@@ -138,11 +144,11 @@ def render(done: "RunReport") -> None:
     if done.deliveries:
         print_table(lines)
     for table in done.tables:
-        OUT.print(f"{escape(table.address)} has {table.rows:,} rows")
+        OUT.print(f"{escape(table.address)} has {count(table.rows, 'row')}")
     for one in done.deliveries:
         for column, values in one.rounded.items():
             lost = f"[yellow]rounded:[/] {values:,} values of {escape(column)} in {one.period} lost digits"
             say(lost, level=logging.WARNING)
         if one.rejected_rows:
-            aside = f"[yellow]quarantined:[/] {one.rejected_rows:,} rows of {escape(one.report)} {one.period}"
+            aside = f"[yellow]quarantined:[/] {count(one.rejected_rows, 'row')} of {escape(one.report)} {one.period}"
             say(aside, level=logging.WARNING)

@@ -6,7 +6,6 @@ import typer
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, reporting, show
-from lakebed.table.sweep import SAFE_AGE_DAYS
 
 
 def sweep(
@@ -16,11 +15,13 @@ def sweep(
         typer.Option("--expire-days", min=0, help="Also forget snapshots of the Iceberg table older than this."),
     ] = None,
     older_than_days: Annotated[
-        float,
+        float | None,
         typer.Option(
-            "--older-than-days", min=0, help="How old files must be of which nothing says that a run is over."
+            "--older-than-days",
+            min=0,
+            help="How old files must be of which nothing says that a run is over. [default: 3]",
         ),
-    ] = SAFE_AGE_DAYS,
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go and remove nothing.")] = False,
     workdir: Workdir = None,
     as_json: Json = False,

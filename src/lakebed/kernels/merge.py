@@ -217,7 +217,7 @@ def write_rows(
     chosen = counting(rows.num_rows) if positions is None else positions
     step = at_once(rules.schema)
     written = []
-    for number, (partition, mine) in enumerate(_partitions(rows, chosen, rules.partition_by)):
+    for number, (partition, mine) in enumerate(positions_by_partition(rows, chosen, rules.partition_by)):
         for start in range(0, len(mine), rows_per_file):
             part = f"{name}-{number:05d}-{start // rows_per_file:05d}.parquet"
             sink = Sink(folder, part, rules.physical, storage, codec)
@@ -443,9 +443,10 @@ def _stays(batch: pa.RecordBatch, partition: Mapping[str, str | None], partition
     return stays
 
 
-def _partitions(
+def positions_by_partition(
     rows: pa.Table, chosen: pa.Array, partition_by: Sequence[str]
 ) -> Iterator[tuple[dict[str, str | None], pa.Array]]:
+    """The chosen positions, partition by partition, with the partition's values as text."""
     if not len(chosen):
         return
     if not partition_by:
@@ -465,15 +466,6 @@ def _partitions(
         first = mine[0].as_py()
         yield {name: text[first].as_py() for name, text in zip(partition_by, texts, strict=True)}, chosen.take(mine)
         start += count
-
-
-def split_by_partition(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
-    """The rows of each partition, with its values as text."""
-    if not partition_by:
-        yield {}, rows
-        return
-    for partition, mine in _partitions(rows, counting(rows.num_rows), partition_by):
-        yield partition, rows if len(mine) == rows.num_rows else rows.take(mine)
 
 
 def as_text(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from lakebed.errors import EngineError, LakebedError, SourceError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.facts import ExactTally
-from lakebed.kernels.merge import split_by_partition
+from lakebed.kernels.keys import counting
+from lakebed.kernels.merge import positions_by_partition
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.scan import Scan
 from lakebed.kernels.slices import in_slice
@@ -110,7 +111,7 @@ class PartitionedOutput:
         self._begun = 0
 
     def write(self, rows: pa.Table) -> None:
-        for partition, here in split_by_partition(rows, self._staging.partition_by):
+        for partition, here in _by_partition(rows, self._staging.partition_by):
             key = tuple(partition.values())
             if key not in self._open:
                 self._begun += 1
@@ -134,6 +135,12 @@ class PartitionedOutput:
     def discard(self) -> None:
         for output in self._open.values():
             output.discard()
+
+
+def _by_partition(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
+    """The rows of each partition, with its values as text."""
+    for partition, mine in positions_by_partition(rows, counting(rows.num_rows), partition_by):
+        yield partition, rows if len(mine) == rows.num_rows else rows.take(mine)
 
 
 @dataclass(frozen=True)

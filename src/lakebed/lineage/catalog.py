@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from lakebed.errors import LineageError
-from lakebed.lineage.case_rules import name_rules
+from lakebed.lineage.case_rules import NameRules, name_rules
 from lakebed.lineage.contract import ResolutionSource
 from lakebed.lineage.data_types import same_type
 from lakebed.lineage.dialects import Dialect
@@ -32,6 +32,39 @@ class SchemaMismatch(NamedTuple):
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.extra or self.retyped)
+
+
+class _ImportedColumns:
+    """The columns of an imported table, read on first use."""
+
+    __slots__ = ("_merged", "_rules", "_table")
+
+    def __init__(self, table: ImportedTable, rules: NameRules, merged: bool) -> None:
+        self._table = table
+        self._rules = rules
+        self._merged = merged
+
+    def __call__(self) -> tuple[CatalogColumn, ...]:
+        fold, merged = self._rules.column_key, self._merged
+        # a named tuple's own constructor costs as much as all the rest of this
+        make = partial(tuple.__new__, CatalogColumn)
+        columns: list[CatalogColumn] = [
+            make((name, fold(name, False), kind, "implied" if implied and merged else "imported", False))
+            for name, kind, implied in self._table.read_columns()
+        ]
+        if self._rules.folds:
+            # names are folded like those of a script; where that would make two columns one, each keeps its spelling
+            counts = Counter(column.key for column in columns)
+            columns = [c if counts[c.key] == 1 else c._replace(key=fold(c.name, True)) for c in columns]
+        return tuple(columns)
+
+    def names_and_keys(self) -> tuple[list[str], list[str]] | None:
+        """Names and keys alone; None where more has to be looked at."""
+        names = None if self._rules.folds else self._table.column_names()
+        if names is None:
+            return None
+        fold = self._rules.column_key
+        return names, [fold(name, False) for name in names]
 
 
 class Catalog:
@@ -59,7 +92,7 @@ class Catalog:
         # first spelling of each table that is not declared, so that one table has one name in a result
         self._spelled: dict[TableKey, str] = {}
         # last part of a name -> a table that has it, for hints
-        self._by_last: dict[str, str] = {}
+        self._by_last: dict[str, CatalogTable] = {}
         for table in imported_tables(request):
             self._import(table)
         self.has_imported = bool(self._imported)
@@ -150,7 +183,8 @@ class Catalog:
 
     def similar(self, parts: Sequence[NamePart]) -> str | None:
         """A table of the catalog with the same last part, for the hint of an unknown table."""
-        return self._by_last.get(self.key(parts)[-1]) if parts else None
+        table = self._by_last.get(self.key(parts)[-1]) if parts else None
+        return table.name if table is not None else None
 
     def find(self, parts: Sequence[NamePart]) -> CatalogTable | None:
         """The table of this name, imported before implied."""
@@ -194,25 +228,15 @@ class Catalog:
         return None
 
     def _import(self, table: ImportedTable) -> None:
-        entry = CatalogTable(table.parts, partial(self._read_columns, table), "imported", complete=table.complete)
+        columns = _ImportedColumns(table, self.rules, self.merge_columns)
+        entry = CatalogTable(table.parts, columns, "imported", complete=table.complete)
         fold = self.rules.table_key
         folded = tuple([fold(part, False) for part in table.parts])
-        self._by_last.setdefault(folded[-1], entry.name)
-        self._imported[tuple([fold(part, True) for part in table.parts])] = entry
-        self._imported.setdefault(folded, entry)
-
-    def _read_columns(self, table: ImportedTable) -> tuple[CatalogColumn, ...]:
-        fold = self.rules.column_key
-        merged = self.merge_columns
-        columns = [
-            CatalogColumn(name, fold(name, False), kind, "implied" if implied and merged else "imported")
-            for name, kind, implied in table.read_columns()
-        ]
-        if self.rules.folds:
-            # names are folded like those of a script; where that would make two columns one, each keeps its spelling
-            counts = Counter(column.key for column in columns)
-            columns = [c if counts[c.key] == 1 else c._replace(key=fold(c.name, True)) for c in columns]
-        return tuple(columns)
+        self._by_last.setdefault(folded[-1], entry)
+        exact = tuple([fold(part, True) for part in table.parts])
+        self._imported[exact] = entry
+        if exact != folded:
+            self._imported.setdefault(folded, entry)
 
     def declare(
         self,
@@ -235,8 +259,7 @@ class Catalog:
             self.spelled(parts) if not temporary else tuple(self.rules.table_spelling(p.text, p.quoted) for p in parts)
         )
         key = tuple(self.rules.table_key(part, True) for part in spelled)
-        self._by_last.setdefault(key[-1], ".".join(spelled))
-        self._implied[key] = CatalogTable(
+        table = CatalogTable(
             spelled,
             tuple(columns),
             "implied",
@@ -245,6 +268,8 @@ class Catalog:
             temporary=temporary,
             complete=complete,
         )
+        self._by_last.setdefault(key[-1], table)
+        self._implied[key] = table
         return None
 
     def _find_imported(self, parts: Sequence[NamePart]) -> CatalogTable | None:
@@ -348,6 +373,10 @@ class Catalog:
             return
         self._implied[self._implied_key(one)] = two.renamed(one.parts)
         self._implied[self._implied_key(two)] = one.renamed(two.parts)
+
+    def known_tables(self) -> tuple[CatalogTable, ...]:
+        """Every table known now, those that no statement used among them."""
+        return tuple(dict.fromkeys([*self._imported.values(), *self._implied.values()]))
 
     def tables(self) -> tuple[CatalogTable, ...]:
         """The tables that the statements so far used, imported ones first; what a script declares, it uses."""

@@ -50,7 +50,8 @@ class DbtFiles:
     variables: dict[str, object] = field(default_factory=dict)
     models: list[ModelFile] = field(default_factory=list)
     seeds: list[SeedFile] = field(default_factory=list)
-    macros: list[str] = field(default_factory=list)
+    # file -> its text
+    macros: dict[str, str] = field(default_factory=dict)
     # (source, table) -> the parts of its name in the warehouse
     sources: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     source_columns: dict[tuple[str, str], list[dict[str, str]]] = field(default_factory=dict)
@@ -90,7 +91,7 @@ class DbtFiles:
         for path in _files(folder, settings, ("macro",), (".sql",)):
             text = read_sql(path, issues)
             if text is not None and _MACRO.search(text):
-                found.macros.append(_OTHER_BLOCKS.sub("", text))
+                found.macros[str(path)] = _OTHER_BLOCKS.sub("", text)
         return found
 
     def _add_models(
@@ -153,6 +154,9 @@ def _rooted(
     given = settings.get(f"{kind}-paths") or [_PATHS[kind]]
     for name in given if isinstance(given, list) else [given]:
         root = folder / str(name)
+        if not root.resolve().is_relative_to(folder.resolve()):
+            # a project that names the whole disk is no project
+            continue
         for path in sorted(root.rglob("*")) if root.is_dir() else []:
             hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
             if path.suffix.lower() in endings and not hidden and path.is_file():

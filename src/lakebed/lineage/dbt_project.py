@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import jinja2
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -23,7 +22,7 @@ from lakebed.lineage.identifiers import table_parts
 from lakebed.lineage.project_files import Project, template_issue
 from lakebed.lineage.tables import NamePart
 from lakebed.lineage.template_limits import LimitedEnvironment
-from lakebed.lineage.templates import looks_like_template, make_environment, render
+from lakebed.lineage.templates import looks_like_template, make_environment, read_macros, render
 
 
 def read_dbt_project(
@@ -77,15 +76,15 @@ class _Renderer:
             words.variables, words=words.for_model(), undefined=stub_type(words.record_stub)
         )
 
-    def add_macros(self, text: str) -> None:
-        """Makes the macros of a file words of the project; a file that Jinja cannot read leaves them stubs."""
+    def add_macros(self, text: str, file: str) -> None:
+        """Makes the macros of a file words of the project; those of a file that Jinja cannot read stay stubs."""
         try:
-            module = self._environment.from_string(text).module
-        except jinja2.TemplateError:
+            found = read_macros(text, self._environment, file=file)
+        except LineageError as error:
+            self._issues.append(template_issue(error, file))
             return
-        for name, macro in vars(module).items():
-            if not name.startswith("__") and callable(macro):
-                self._words.define_macro(name, macro)
+        for name, macro in found.items():
+            self._words.define_macro(name, macro)
 
     def render(self, sql: str, config: ModelConfig, this: DbtRelation, file: str) -> tuple[str, frozenset[str]] | None:
         """The model's SQL and the models that it names; None where it cannot be rendered."""
@@ -196,8 +195,8 @@ class _FileReader:
         self._relations |= {seed.name: _relation(seed.name, seed.config) for seed in files.seeds}
         self._words = DbtWords(self, {**files.variables, **variables}, dialect=dialect, project=files.name)
         self._renderer = _Renderer(self._words, self._issues)
-        for text in files.macros:
-            self._renderer.add_macros(text)
+        for file, text in files.macros.items():
+            self._renderer.add_macros(text, file)
 
     def model(self, name: str, package: str | None, version: str | None) -> DbtRelation:
         wanted = [f"{name}_v{version}", f"{name}.v{version}", name] if version else [name]

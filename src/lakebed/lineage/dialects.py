@@ -166,6 +166,7 @@ DIALECTS = {
             lateral_alias=True,
             alias_in_where=True,
             using_first=False,
+            values_names=("c", 1),
             pseudo_columns=frozenset({"_part", "_path", "_file", "_table", "_partition_id"}),
         ),
         Dialect("ansi", "", structs=True),

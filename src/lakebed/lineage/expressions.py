@@ -276,9 +276,9 @@ def _dot(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found:
         if isinstance(field, exp.Func):
             # a function called with its schema: db.f(x); or a method of a column: t.doc.value('/a')
             _push(stack, field, role)
-            column = _named_column(base.args["this"], scope, ctx)
-            if column is not None:
-                for ref in with_role(column_refs(column, scope, ctx), role):
+            called_on = _named_column(base.args["this"], scope, ctx)
+            if called_on is not None:
+                for ref in with_role(column_refs(called_on, scope, ctx), role):
                     found[ref] = None
             return
         if isinstance(field, exp.Identifier):
@@ -336,7 +336,7 @@ def _function_with_star(
     node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]
 ) -> None:
     """`struct(*)`, `hash(*)`: every column is an argument."""
-    arguments = node.args.get("expressions") or []
+    arguments = [*(node.args.get("expressions") or []), node.args.get("this")]
     for argument in reversed(arguments):
         if isinstance(argument, exp.Star):
             for relation in scope.relations:
@@ -345,7 +345,7 @@ def _function_with_star(
                     found[ref] = None
         else:
             _push(stack, argument, role)
-    _push(stack, [value for name, value in node.args.items() if name != "expressions"], role)
+    _push(stack, [value for name, value in node.args.items() if name not in ("expressions", "this")], role)
 
 
 def _anonymous_function(
@@ -415,6 +415,9 @@ _BY_CLASS: dict[type, ExpressionRule | None] = {
     exp.Lambda: _lambda,
     exp.Anonymous: _anonymous_function,
     exp.Struct: _function_with_star,
+    exp.StarMap: _function_with_star,
+    exp.JSONObject: _function_with_star,
+    exp.HashAgg: _function_with_star,
 }
 _RULES = _Rules(_BY_CLASS)
 _RULES[exp.Column] = None

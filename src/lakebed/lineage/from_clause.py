@@ -184,6 +184,9 @@ def add_join(join: exp.Expr, scope: Scope, ctx: Context) -> None:
         return
     before = len(scope.sources)
     add_from(args["this"], scope, ctx)
+    is_comma = not any(args.get(word) for word in ("kind", "side", "method", "on", "using"))
+    if is_comma and len(scope.sources) > before:
+        scope.sources[before].after_comma = True
     keys: list[tuple[str, exp.Expr | None]] = []
     if args.get("using"):
         keys = [(ctx.key_of(identifier_of(name)), identifier_of(name)) for name in args["using"]]
@@ -195,13 +198,14 @@ def add_join(join: exp.Expr, scope: Scope, ctx: Context) -> None:
         if condition is not None:
             predicate(condition, scope, ctx, "join")
     if kind in _LEFT_SIDE_ONLY:
-        while len(scope.sources) > before:
+        while len(scope.sources) > before and not scope.sources[-1].merged:
             scope.remove_last()
 
 
 def _common_keys(scope: Scope, before: int, join: exp.Expr, ctx: Context) -> list[str]:
     right = list(scope.relations[before:])
-    left = scope.relations[:before]
+    commas = [place for place, source in enumerate(scope.sources[:before]) if source.after_comma]
+    left = scope.relations[commas[-1] if commas else 0 : before]
     if any(relation.unknown is not None for relation in (*left, *right)):
         ctx.issue_once(
             "APPROXIMATE_LINEAGE",
@@ -219,10 +223,12 @@ def _merge_columns(
     keys: list[tuple[str, exp.Expr | None]], scope: Scope, before: int, side: str, kind: str, ctx: Context
 ) -> None:
     """Makes one column of each pair that USING or NATURAL compares; the sources from `before` on are the right side."""
+    commas = [place for place, source in enumerate(scope.sources[:before]) if source.after_comma]
+    first = commas[-1] if commas else 0
     for key, identifier in keys:
         left = scope.merged.get(key)
         if left is None:
-            left = _refs_by_key(key, identifier, scope.relations[:before], ctx)
+            left = _refs_by_key(key, identifier, scope.relations[first:before], ctx)
         right = _refs_by_key(key, identifier, scope.relations[before:], ctx)
         ctx.predicate(left, "join")
         ctx.predicate(right, "join")
@@ -231,6 +237,12 @@ def _merge_columns(
         if kind in _LEFT_SIDE_ONLY:
             continue
         scope.merged[key] = right if side == "RIGHT" else union([left, right]) if side == "FULL" else left
+    if kind in _LEFT_SIDE_ONLY and ctx.dialect.using_first:
+        # a star shows the compared columns first here, too, although the right side is gone
+        scope.sources.insert(before, NamedRelation("", Relation([], [], [])))
+        scope.relations.insert(before, scope.sources[before].relation)
+        scope.merged.update({key: _refs_by_key(key, None, scope.relations[first:before], ctx) for key, _ in keys})
+        scope.sources[before].merged = tuple(key for key, _ in keys)
     if kind not in _LEFT_SIDE_ONLY:
         source = scope.sources[before]
         source.merged = tuple(key for key, _ in keys)

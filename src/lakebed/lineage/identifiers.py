@@ -21,6 +21,9 @@ def _add_parts(node: object, parts: list[NamePart]) -> None:
         sign = "##" if node.args.get("global_") else "#" if node.args.get("temporary") else ""
         if text := node.args["this"]:
             parts.append(NamePart(sign + text, node.args.get("quoted") is True))
+    elif isinstance(node, exp.DynamicIdentifier):
+        # Snowflake's IDENTIFIER('db.t')
+        parts += [NamePart(part.strip('"'), part.startswith('"')) for part in node.name.split(".")]
     elif isinstance(node, exp.Parameter):
         # T-SQL's table variables
         parts.append(NamePart(f"@{node.name}", False))

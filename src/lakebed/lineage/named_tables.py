@@ -57,15 +57,18 @@ class NamedTables(NamedTuple):
 
 def without_data(tokens: Sequence[Token]) -> str | None:
     """The kind of a statement that moves no data, as CREATE_INDEX; None for the others."""
-    view = TokensView(tokens[:8], "")
-    if view.word(0) in ("GRANT", "REVOKE", "COMMENT", "ANALYZE", "AUDIT", "NOAUDIT", "EXPLAIN", "LOCK", "FLASHBACK"):
-        return view.word(0)
-    if view.word(0) not in ("CREATE", "ALTER", "DROP"):
+    return without_data_words(TokensView(tokens[:8], "").words)
+
+
+def without_data_words(words: Sequence[str]) -> str | None:
+    """The same for the first words of a statement, in upper case."""
+    first = words[0] if words else ""
+    if first in ("GRANT", "REVOKE", "COMMENT", "ANALYZE", "AUDIT", "NOAUDIT", "EXPLAIN", "LOCK", "FLASHBACK", "PURGE"):
+        return first
+    if first not in ("CREATE", "ALTER", "DROP"):
         return None
-    place = 1
-    while view.word(place) in _WORDS_BEFORE_OBJECTS:
-        place += 1
-    return f"{view.word(0)}_{view.word(place)}" if view.word(place) in _OBJECTS_WITHOUT_DATA else None
+    about = next((word for word in words[1:] if word not in _WORDS_BEFORE_OBJECTS), "")
+    return f"{first}_{about}" if about in _OBJECTS_WITHOUT_DATA else None
 
 
 def named_tables(tokens: Sequence[Token], text: str) -> NamedTables:

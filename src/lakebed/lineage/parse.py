@@ -25,6 +25,7 @@ from lakebed.lineage.dialects import Dialect
 from lakebed.lineage.named_tables import NamedTables, named_tables, without_data
 from lakebed.lineage.pieces import Language, Piece, is_procedural, with_semicolons
 from lakebed.lineage.procedural import Cutter
+from lakebed.lineage.simplified import simplified
 from lakebed.lineage.token_rewrites import rewrite
 from lakebed.lineage.tokens_view import TokensView
 
@@ -113,7 +114,12 @@ class ScriptParser:
                 yield piece
                 continue
             with without_warnings():
-                parsed = self._parse(piece)
+                try:
+                    parsed = self._parse(piece)
+                except Exception as error:  # noqa: BLE001  a mistake of ours: the other statements must not be lost
+                    span = Span(piece.tokens[0].start + piece.offset, piece.tokens[-1].end + 1 + piece.offset)
+                    problem = ParseProblem(f"the statement cannot be parsed: {_first_line(error)}", span)
+                    parsed = ParsedStatement(None, span, piece.offset, problem)
             yield parsed
 
     def _pieces(self, sql: str) -> Iterator[Piece | ParsedStatement]:
@@ -136,12 +142,28 @@ class ScriptParser:
                 span = Span(first, end)
                 yield ParsedStatement(None, span, start, ParseProblem(message, span))
 
-    def _cut(self, text: str, offset: int, procedural: bool) -> Iterator[Piece]:
+    def _cut(self, text: str, offset: int, procedural: bool) -> Iterator[Piece | ParsedStatement]:
         if not procedural:
             tokens = self._tokenizer.tokenize(text)
+            if _is_one_statement(tokens, text):
+                # its semicolon, where it has one, is the last token
+                one = tokens[:-1] if tokens[-1].token_type is TokenType.SEMICOLON else tokens
+                return iter([Piece(one, text, offset)])
             return (Piece(statement, text, offset) for statement in _split(tokens))
         view = TokensView(self._language.tokenize(text), text)
-        return (piece for piece in Cutter(view, offset, self._language).pieces() if piece.tokens)
+        return self._cut_by_words(view, text, offset)
+
+    def _cut_by_words(self, view: TokensView, text: str, offset: int) -> Iterator[Piece | ParsedStatement]:
+        done = 0
+        try:
+            for piece in Cutter(view, offset, self._language).pieces():
+                if piece.tokens:
+                    done = max(done, min(piece.tokens[-1].end + 1 + piece.offset - offset, len(text)))
+                    yield piece
+        except Exception as error:  # noqa: BLE001  a mistake of ours: what was cut so far must not be lost
+            span = Span(offset + done, offset + len(text))
+            message = f"the rest of the script cannot be cut into statements: {_first_line(error)}"
+            yield ParsedStatement(None, span, offset, ParseProblem(message, span))
 
     def _parse(self, piece: Piece) -> ParsedStatement:
         tokens, sql, offset = list(piece.tokens), piece.text, piece.offset
@@ -161,7 +183,8 @@ class ScriptParser:
             sql = f"INSERT {rest}"
             tokens = self._tokenizer.tokenize(sql)
         problem = None
-        depth, deep = _nesting(tokens)
+        trees: list[exp.Expr | None] = [None]
+        depth, deep = _nesting(tokens, sql)
         if deep is not None:
             problem = ParseProblem(
                 "the statement is nested too deeply", Span(deep.start + offset, deep.end + 1 + offset)
@@ -185,13 +208,32 @@ class ScriptParser:
             problem = ParseProblem("the statement is nested too deeply", span)
         except Exception as error:  # noqa: BLE001  errors of sqlglot's parser that are not its own: others must not be lost
             problem = ParseProblem(f"the parser failed: {_first_line(error)}", span)
+        if problem is not None or _is_text(next(iter(trees), None)):
+            tree = self._parse_simplified(tokens, sql)
+            if tree is not None:
+                return ParsedStatement(tree, span, offset, piece=around, is_deep=is_deep)
         if problem is not None:
+            if tokens[0].token_type is TokenType.ALTER:
+                # kept as text, as sqlglot does with most that it does not know
+                text = exp.Literal.string(sql[tokens[0].end + 1 : tokens[-1].end + 1])
+                return ParsedStatement(exp.Command(this="ALTER", expression=text), span, offset, piece=around)
             kind = without_data(tokens)
             if kind is not None:
                 return ParsedStatement(None, span, offset, piece=piece._replace(routine=kind))
             return ParsedStatement(None, span, offset, problem, named_tables(tokens, sql), around)
         tree = next((tree for tree in trees if tree is not None), None)
         return ParsedStatement(tree, span, offset, piece=around, is_deep=is_deep)
+
+    def _parse_simplified(self, tokens: list[Token], sql: str) -> exp.Expr | None:
+        """The tree of the statement without clauses that the parser does not know; None where that does not help."""
+        for shorter in simplified(tokens, sql):
+            try:
+                tree = self._parser.parse(rewrite(shorter, self._name), sql)[0]
+            except Exception:  # noqa: BLE001  the problem of the whole statement is reported
+                continue
+            if tree is not None and not _is_text(tree):
+                return tree
+        return None
 
 
 @cache
@@ -201,6 +243,11 @@ def _word_tokenizer(dialect: str) -> Tokenizer:
     known = SqlglotDialect.get_or_raise({"athena": "trino"}.get(dialect, dialect) or None)
     kind: type[Tokenizer] = type("WordTokenizer", (known.tokenizer_class,), {"COMMANDS": set()})
     return kind(dialect=known)
+
+
+def _is_text(tree: exp.Expr | None) -> bool:
+    """Whether the parser kept a statement as text that may move data."""
+    return isinstance(tree, exp.Command) and str(tree.args["this"]).upper() in ("CREATE", "DELETE", "TRUNCATE", "MERGE")
 
 
 def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -219,8 +266,21 @@ def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         yield current
 
 
-def _nesting(tokens: Sequence[Token]) -> tuple[int, Token | None]:
+def _is_one_statement(tokens: Sequence[Token], text: str) -> bool:
+    """Whether there is one statement, with at most a semicolon at its end: most queries need no cutting."""
+    body = text.rstrip()
+    semicolon = body.find(";")
+    alone = semicolon < 0 or semicolon == len(body) - 1
+    return alone and bool(tokens) and tokens[0].token_type not in (TokenType.END, TokenType.SEMICOLON)
+
+
+def _nesting(tokens: Sequence[Token], sql: str) -> tuple[int, Token | None]:
     """How deep parentheses and types are nested, and the token at which that is too deep, if there is one."""
+    text = sql[tokens[0].start : tokens[-1].end + 1]
+    opened = text.count("(") + text.count("[") + text.count("{")
+    if opened <= NESTING_ON_OWN_STACK and text.count("<") <= MAX_TYPE_NESTING:
+        # the common case without a look at every token: what opens a few times is not nested deeply
+        return opened, None
     depth = deepest = types = 0
     before = None
     for token in tokens:

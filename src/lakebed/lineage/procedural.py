@@ -412,6 +412,16 @@ class Cutter:
                 return None
         return None
 
+    def _with_function(self, place: int) -> Tried:
+        """Trino's functions of one query, whose bodies have semicolons."""
+        view = self._view
+        if view.word(place + 1) != "FUNCTION":
+            return None
+        query = routines.end_of_inline_functions(view, place)
+        if query is None or view.word(query) not in routines.STATEMENTS:
+            return None
+        return (yield from self._statement(query))
+
     def _nested_routine(self, place: int) -> Tried:
         """A procedure in a package or in the declarations of another one."""
         if not self._declaring:
@@ -484,4 +494,5 @@ _RULES: dict[str, Rule] = {
     "UNLOAD": Cutter._unload,
     **dict.fromkeys(("CREATE", "ALTER", "REPLACE"), Cutter._create),
     **dict.fromkeys(("PROCEDURE", "FUNCTION"), Cutter._nested_routine),
+    "WITH": Cutter._with_function,
 }

@@ -5,12 +5,14 @@ read, whatever they are called.
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lakebed.errors import ConfigError, LineageError, NotFound
 from lakebed.lineage.analyze import Analyzer, LineageSchema, Script, ScriptTarget, imported_schema
+from lakebed.lineage.catalog import Catalog, TableKey
 from lakebed.lineage.contract import AnalyzeResult, Issue
 from lakebed.lineage.dbt_project import read_dbt_project
 from lakebed.lineage.dbt_words import ModelConfig, config_recorder
@@ -19,7 +21,7 @@ from lakebed.lineage.gc_pause import defer_full_collections
 from lakebed.lineage.project_files import Project, read_sql, schema_tables, template_issue
 from lakebed.lineage.project_order import FileOrder, order_files
 from lakebed.lineage.sqlmesh_model import read_model
-from lakebed.lineage.tables import NamePart
+from lakebed.lineage.tables import CatalogTable, NamePart
 from lakebed.lineage.templates import looks_like_template, make_environment, render
 
 
@@ -29,6 +31,8 @@ class ProjectLineage:
 
     result: AnalyzeResult
     scripts: tuple[Script, ...]
+    # those of the schema that no statement reads, too
+    tables: tuple[CatalogTable, ...] = ()
 
     @property
     def texts(self) -> ScriptTexts:
@@ -109,8 +113,9 @@ def trace_project(
             analyzer.add_parsed(parsed[place], project.scripts[place].file)
         result = analyzer.result()
     cycles = [_cycle_issue([project.scripts[place] for place in group]) for group in order.cycles]
-    issues = (*project.issues, *cycles, *result.issues)
-    return ProjectLineage(replace(result, issues=issues), tuple(project.scripts[place] for place in order.places))
+    issues = (*project.issues, *_same_names(project.scripts, analyzer.catalog), *cycles, *result.issues)
+    scripts = tuple(project.scripts[place] for place in order.places)
+    return ProjectLineage(replace(result, issues=issues), scripts, analyzer.catalog.known_tables())
 
 
 def _joined(own: Mapping[str, object] | None, given: Mapping[str, object] | None) -> Mapping[str, object] | None:
@@ -118,6 +123,31 @@ def _joined(own: Mapping[str, object] | None, given: Mapping[str, object] | None
     if own is None or given is None:
         return given if own is None else own
     return {**own, **given, "tables": [*schema_tables(own), *schema_tables(given)]}
+
+
+def _same_names(scripts: Sequence[Script], catalog: Catalog) -> Iterator[Issue]:
+    """Files whose queries make tables of one name: what the first makes is lost to those who read it."""
+    files: dict[TableKey, str | None] = {}
+    for script in scripts:
+        if script.target is not None:
+            key = catalog.declared_key(script.target.parts)
+            first = files.setdefault(key, script.file)
+            if first != script.file and _makes_its_target(script):
+                yield Issue(
+                    "DUPLICATE_MODEL",
+                    "warning",
+                    f"{first} and {script.file} both make {'.'.join(part.text for part in script.target.parts)}",
+                    "Rename one of the files, or give one an alias in its config.",
+                    file=script.file,
+                )
+
+
+def _makes_its_target(script: Script) -> bool:
+    """Whether a script can be the query of a model; one that creates its tables itself has no use for its name."""
+    return re.search(r"^\s*(CREATE|INSERT|MERGE|UPDATE|DELETE|ALTER|DROP)\b", script.sql, _SEARCH) is None
+
+
+_SEARCH = re.IGNORECASE | re.MULTILINE
 
 
 def _cycle_issue(scripts: Sequence[Script]) -> Issue:

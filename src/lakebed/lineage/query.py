@@ -171,6 +171,7 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
     if lateral:
         scope.aliases = {}
     column_type, alias_type = exp.Column, exp.Alias
+    expansion: Expansion | None
     for node in items:
         kind = type(node)
         if kind is alias_type:
@@ -194,8 +195,8 @@ def select_list(items: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
             expansion = columns_in(inner, scope, ctx)
             if "\\" not in name:
                 # every column has the alias; one with `\1` takes parts of their names
-                renamed = [OutputColumn(name, key, item.refs) for item in expansion.items]
-                expansion = Expansion(renamed, expansion.unknown)
+                found = expansion
+                expansion = Expansion([OutputColumn(name, key, item.refs) for item in found.items], found.unknown)
         elif kind is column_type and type(node.args["this"]) is exp.Identifier:
             id_args = node.args["this"].args
             text, quoted = id_args["this"], id_args.get("quoted") is True

@@ -4,7 +4,7 @@ A `Relation` is a table, a CTE, a derived table or a query's result: names in or
 physical columns behind it. Where columns are not known, `unknown` says what a name that is not listed could be.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lakebed.lineage.data_types import struct_fields
@@ -162,6 +162,7 @@ class Relation:
 
     __slots__ = (
         "_by_key",
+        "_types",
         "doubt",
         "keys",
         "names",
@@ -169,7 +170,6 @@ class Relation:
         "refs",
         "repeated",
         "table",
-        "types",
         "unknown",
     )
 
@@ -182,7 +182,7 @@ class Relation:
         unknown: Unknown | None = None,
         table: str | None = None,
         doubt: bool = False,
-        types: dict[str, str] | None = None,
+        types: Callable[[], dict[str, str]] | None = None,
         origin: "SelectOrigin | Relation | list[Relation] | None" = None,
     ) -> None:
         self.names = names
@@ -193,11 +193,19 @@ class Relation:
         self.table = table
         # imported and implied schema contradict each other: a star over it is approximate
         self.doubt = doubt
-        self.types = types
+        self._types: Callable[[], dict[str, str]] | dict[str, str] | None = types
         # what the columns were made of: a select list, another relation by position, or the branches of a union
         self.origin = origin
         self.repeated: frozenset[str] = frozenset()
         self._by_key: dict[str, Refs] | None = None
+
+    @property
+    def types(self) -> dict[str, str] | None:
+        """The declared types of a table's columns by their keys; None where this is no table."""
+        if callable(self._types):
+            # few statements ask for them
+            self._types = self._types()
+        return self._types
 
     @property
     def open(self) -> Unknown | None:
@@ -207,7 +215,8 @@ class Relation:
 
     def struct_fields(self, key: str, parser: str, path: tuple[str, ...] = ()) -> tuple[str, ...]:
         """The fields of a struct column, or of a struct inside of it; empty where its type does not list them."""
-        return struct_fields(self.types[key], parser, path) if self.types and key in self.types else ()
+        types = self.types
+        return struct_fields(types[key], parser, path) if types and key in types else ()
 
     @property
     def by_key(self) -> dict[str, Refs]:

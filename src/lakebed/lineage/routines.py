@@ -35,6 +35,30 @@ def is_call(view: TokensView, place: int) -> bool:
     return view.word(after) == ";"
 
 
+def end_of_inline_functions(view: TokensView, place: int) -> int | None:
+    """Trino's WITH FUNCTION f(...) ... BEGIN ... END SELECT: where the query begins; None where no body has a BEGIN."""
+    opened = 0
+    begun = False
+    at = place
+    while at < len(view):
+        word, after = view.words[at], view.word(at + 1)
+        if word in ("BEGIN", "CASE"):
+            opened += 1
+            begun = begun or word == "BEGIN"
+        elif word == "END":
+            if after in ("IF", "LOOP", "WHILE", "REPEAT", "FOR"):
+                at += 1
+            else:
+                opened -= 1
+                at += after == "CASE"
+                if begun and opened <= 0 and view.word(at + 1) != ",":
+                    return at + 1
+        elif word == ";" and not opened:
+            return None
+        at += 1
+    return None
+
+
 def parameters(view: TokensView, start: int, end: int) -> Iterator[str]:
     """The names in `(IN a INT, b OUT TEXT)`."""
     place, fresh = start, True

@@ -1,23 +1,45 @@
 """The imported schema as JSON, checked: it is written by hand as often as by a program."""
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from lakebed.errors import LineageError
+
+_TEXT: frozenset[type] = frozenset({str})
+_TEXT_OR_NONE: frozenset[type] = frozenset({str, type(None)})
 
 
 class ImportedTable(NamedTuple):
     """A table of the imported schema; its columns are checked when they are read."""
 
     parts: tuple[str, ...]
-    columns: list[object] | tuple[object, ...]
+    columns: Sequence[Any]
     complete: bool
     where: str
 
-    def read_columns(self) -> Iterator[tuple[str, str | None, bool]]:
+    def column_names(self) -> list[str] | None:
+        """The names alone, which is all that most statements need; None where the columns have to be looked at."""
+        try:
+            names = [column["name"] for column in self.columns]
+            kinds = {type(column.get("dataType")) for column in self.columns}
+        except (TypeError, KeyError, AttributeError):
+            return None
+        return names if all(names) and set(map(type, names)) <= _TEXT and kinds <= _TEXT_OR_NONE else None
+
+    def read_columns(self) -> list[tuple[str, str | None, bool]]:
         """Name, type and whether an earlier analysis implied it, column by column."""
-        for column in self.columns:
+        try:
             # the common form first: a schema of thousands of columns is read at every analysis
+            found = [(c["name"], c.get("dataType") or None, c.get("origin") == "implied") for c in self.columns]
+        except (TypeError, KeyError, AttributeError):
+            return list(self._checked_columns())
+        for name, kind, _ in found:
+            if type(name) is not str or not name or (kind is not None and type(kind) is not str):
+                return list(self._checked_columns())
+        return found
+
+    def _checked_columns(self) -> Iterator[tuple[str, str | None, bool]]:
+        for column in self.columns:
             if type(column) is dict:
                 name, kind = column.get("name"), column.get("dataType")
                 if type(name) is str and name and (kind is None or type(kind) is str):

@@ -9,7 +9,7 @@ from lakebed.lineage.relations import Refs, Relation
 class NamedRelation:
     """A relation under the name by which a scope knows it."""
 
-    __slots__ = ("alias", "merged", "merged_in_place", "parts", "relation")
+    __slots__ = ("after_comma", "alias", "merged", "merged_in_place", "parts", "relation")
 
     def __init__(self, alias: str, relation: Relation, parts: tuple[str, ...] = ()) -> None:
         self.alias = alias
@@ -19,6 +19,8 @@ class NamedRelation:
         # keys of USING or NATURAL by which it was joined, and whether a star shows them at the left table's place
         self.merged: tuple[str, ...] = ()
         self.merged_in_place = False
+        # `FROM a, b JOIN c`: the comma binds less than the join, which knows nothing of a
+        self.after_comma = False
 
 
 class Cte:

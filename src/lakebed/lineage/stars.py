@@ -54,7 +54,7 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
     relations = _relations(qualifier, scope, ctx, node)
     if relations is None:
         return _struct_star(qualifier, star, scope, ctx, node)
-    items = scope_columns(scope) if qualifier is None else _relation_columns(relations[0])
+    items = _without_named(star, scope, ctx) if qualifier is None else _relation_columns(relations[0])
     ctx.spend(len(items))
     unknown = one_of([relation.open for relation in relations if relation.open is not None])
     if unknown is not None:
@@ -69,7 +69,8 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
             OutputColumn(item.name, item.key, tuple([(t, c, p, r, a or t in doubted) for t, c, p, r, a in item.refs]))
             for item in items
         ]
-    return _apply_modifiers(star, items, unknown, scope, ctx)
+    named_apart = qualifier is None and not scope.merged
+    return _apply_modifiers(star, items, unknown, scope, ctx, named_apart=named_apart)
 
 
 def _relations(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp.Expr) -> list[Relation] | None:
@@ -91,6 +92,20 @@ def _relations(qualifier: exp.Expr | None, scope: Scope, ctx: Context, node: exp
     return None
 
 
+def _is_of_one_table(column: exp.Expr) -> bool:
+    return isinstance(column, exp.Column) and column.args.get("table") is not None
+
+
+def _without_named(star: exp.Expr, scope: Scope, ctx: Context) -> list[OutputColumn]:
+    """The columns of all relations but for those of `EXCLUDE (t.a)`, which leaves a column a of another table."""
+    named = [column for column in star.args.get("except_") or [] if _is_of_one_table(column)]
+    if not named or scope.merged:
+        return scope_columns(scope)
+    hidden = {(ctx.key_of(column.args["table"]), ctx.key_of(column.args["this"])) for column in named}
+    columns = [(source.alias, item) for source in scope.sources for item in _relation_columns(source.relation)]
+    return [item for alias, item in columns if (alias, item.key) not in hidden]
+
+
 def _relation_columns(relation: Relation) -> list[OutputColumn]:
     return [OutputColumn(*column) for column in zip(relation.names, relation.keys, relation.refs, strict=True)]
 
@@ -100,7 +115,10 @@ def scope_columns(scope: Scope) -> list[OutputColumn]:
     if not scope.merged:
         return [item for relation in scope.relations for item in _relation_columns(relation)]
     items: list[OutputColumn] = []
+    done: list[OutputColumn] = []
     for source in scope.sources:
+        if source.after_comma:
+            done, items = [*done, *items], []
         right = _relation_columns(source.relation)
         if source.merged:
             keys = set(source.merged)
@@ -112,7 +130,7 @@ def scope_columns(scope: Scope) -> list[OutputColumn]:
             else:
                 items = [*joined.values(), *(item for item in items if item.key not in keys)]
         items += right
-    return items
+    return [*done, *items]
 
 
 def _report_open(items: list[OutputColumn], unknown: Unknown, node: exp.Expr, ctx: Context) -> None:
@@ -221,10 +239,17 @@ def _expand_struct(
 
 
 def _apply_modifiers(
-    star: exp.Expr, items: list[OutputColumn], unknown: Unknown | None, scope: Scope, ctx: Context
+    star: exp.Expr,
+    items: list[OutputColumn],
+    unknown: Unknown | None,
+    scope: Scope,
+    ctx: Context,
+    *,
+    named_apart: bool = False,
 ) -> Expansion:
     args = star.args
-    excluded = args.get("except_") or []
+    # those of one table are left out already, where the tables are still apart
+    excluded = [column for column in args.get("except_") or [] if not (named_apart and _is_of_one_table(column))]
     replaced = args.get("replace") or []
     renamed = args.get("rename") or []
     pattern = args.get("ilike")
@@ -322,9 +347,9 @@ def selected_columns(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion | 
         return Expansion(items, expansion.unknown)
     if isinstance(node, exp.Like | exp.ILike) and isinstance(node.args["this"], exp.Star):
         expansion = expand(node.args["this"], None, scope, ctx, node)
-        text = node.args.get("expression")
-        if isinstance(text, exp.Literal):
-            items = _matching(expansion.items, str(text.this), like=True, ignore_case=isinstance(node, exp.ILike))
+        pattern = node.args.get("expression")
+        if isinstance(pattern, exp.Literal):
+            items = _matching(expansion.items, str(pattern.this), like=True, ignore_case=isinstance(node, exp.ILike))
             return Expansion(items, expansion.unknown)
         return expansion
     return None

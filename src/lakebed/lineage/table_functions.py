@@ -26,6 +26,9 @@ def resolve_values(values: exp.Expr, scope: Scope, ctx: Context) -> Relation:
         # VALUES('a String, b UInt8', ('x', 1), ('y', 2)): the first value names the columns
         declared = _declared_names(rows[0][0].name)
         rows = [_tuple(row) for row in rows[0][1:]]
+    elif ctx.dialect.name == "clickhouse" and len(rows) == 1:
+        # a function whose every argument is a row
+        rows = [_tuple(row) for row in rows[0]]
     width = max((len(row) for row in rows), default=0)
     refs: list[Refs] = []
     for place in range(width):
@@ -114,6 +117,9 @@ def _struct_fields(arrays: list[exp.Expr], scope: Scope, ctx: Context) -> list[s
 
 def resolve_table_function(function: exp.Expr, scope: Scope, ctx: Context, alias: exp.Expr | None) -> Relation:
     """A function that returns rows: its columns come from its arguments."""
+    named = _table_in_text(function, ctx)
+    if named is not None:
+        return ctx.read_table(named, function)
     file = _file_of(function)
     if file is not None:
         return ctx.read_table([NamePart(file, True)], function)
@@ -148,6 +154,14 @@ def resolve_table_function(function: exp.Expr, scope: Scope, ctx: Context, alias
     if isinstance(function, exp.GenerateSeries | exp.Explode):
         return Relation([name], [ctx.column_key(name, False)], [refs])
     return Relation([], [], [], unknown=Derived(refs))
+
+
+def _table_in_text(function: exp.Expr, ctx: Context) -> list[NamePart] | None:
+    """Snowflake's IDENTIFIER('db.t') and TABLE('db.t')."""
+    name: object = function.args.get("this") if isinstance(function, exp.DynamicIdentifier) else function
+    if ctx.dialect.name != "snowflake" or not isinstance(name, exp.Literal) or not name.is_string:
+        return None
+    return [NamePart(part.strip('"'), part.startswith('"')) for part in name.name.split(".")]
 
 
 def _semantic_view(function: exp.Expr, ctx: Context) -> Relation:

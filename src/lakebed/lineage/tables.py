@@ -1,7 +1,6 @@
 """Tables as the catalog holds them: names, columns, and where they are known from."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from lakebed.lineage.contract import Origin, ResolvedColumn, ResolvedTable
 from lakebed.lineage.relations import Refs, Relation, UnknownTable
@@ -25,6 +24,14 @@ class CatalogColumn(NamedTuple):
     inferred: bool = False
 
 
+class LazyColumns(Protocol):
+    """Columns that are read on first use."""
+
+    def __call__(self) -> tuple[CatalogColumn, ...]: ...
+
+    def names_and_keys(self) -> tuple[list[str], list[str]] | None: ...
+
+
 class CatalogTable:
     """A table or view of the catalog; never changed, only replaced."""
 
@@ -43,7 +50,7 @@ class CatalogTable:
     def __init__(
         self,
         parts: tuple[str, ...],
-        columns: tuple[CatalogColumn, ...] | Callable[[], tuple[CatalogColumn, ...]],
+        columns: tuple[CatalogColumn, ...] | LazyColumns,
         origin: Origin,
         *,
         kind: str = "table",
@@ -78,17 +85,24 @@ class CatalogTable:
         """The table as something to read from."""
         if self._relation is None:
             name = self.name
-            refs: list[Refs] = [((name, column.name, (), "value", False),) for column in self.columns]
+            found = None if isinstance(self._columns, tuple) else self._columns.names_and_keys()
+            if found is None:
+                found = [column.name for column in self.columns], [column.key for column in self.columns]
+            names, keys = found
+            refs: list[Refs] = [((name, column, (), "value", False),) for column in names]
             self._relation = Relation(
-                [column.name for column in self.columns],
-                [column.key for column in self.columns],
+                names,
+                keys,
                 refs,
                 unknown=None if self.complete else UnknownTable(name),
                 table=name,
                 doubt=self.mismatch,
-                types={column.key: column.data_type for column in self.columns if column.data_type},
+                types=self._types,
             )
         return self._relation
+
+    def _types(self) -> dict[str, str]:
+        return {column.key: column.data_type for column in self.columns if column.data_type}
 
     def with_columns(self, columns: tuple[CatalogColumn, ...], *, mismatch: bool | None = None) -> "CatalogTable":
         return CatalogTable(

@@ -3,10 +3,12 @@
 dbt's words have simple meanings here; `dbt_words.py` gives them those of a project.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import jinja2
+from jinja2.runtime import Macro
 
 from lakebed.errors import LineageError
 from lakebed.lineage.template_limits import LimitedEnvironment, TemplateTooLarge
@@ -51,8 +53,23 @@ def render(
     """A Jinja template with variables; dbt's `var`, `ref`, `source`, `this` and `config` have simple meanings."""
     environment = environment or make_environment(variables, file=file)
     environment.renew()
-    try:
+    with _told_errors(file):
         return environment.from_string(sql).render(**variables)
+
+
+def read_macros(text: str, environment: LimitedEnvironment, *, file: str) -> dict[str, Callable[..., object]]:
+    """The macros that a file defines, by their names."""
+    environment.renew()
+    with _told_errors(file):
+        module = environment.from_string(text).module
+    return {name: macro for name, macro in vars(module).items() if isinstance(macro, Macro)}
+
+
+@contextmanager
+def _told_errors(file: str) -> Iterator[None]:
+    """What a template does wrong, told with its file and a remedy."""
+    try:
+        yield
     except jinja2.TemplateSyntaxError as error:
         raise LineageError(f"{file}, line {error.lineno}: {error.message}", remedy="Check the template.") from error
     except jinja2.UndefinedError as error:

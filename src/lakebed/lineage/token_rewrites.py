@@ -8,6 +8,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 _STATEMENT_WORDS = frozenset(
     {"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "WITH", "TRUNCATE"}
 )
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 _DECORATOR = re.compile(r"(?<=.)\$(?:\d+|__\w+__)$")
 _ASSIGNMENT_SIGNS = frozenset("+-*/%&|^")
 
@@ -17,12 +18,13 @@ def rewrite(tokens: list[Token], dialect: str) -> list[Token]:
     # BEGIN before the first statement of a block
     if len(tokens) > 1 and tokens[0].token_type is TokenType.BEGIN and tokens[1].text.upper() in _STATEMENT_WORDS:
         return tokens[1:]
-    commit = next((i for i, token in enumerate(tokens[:30]) if token.text.upper() == "COMMIT"), 0)
-    if commit and tokens[commit - 1].text.upper() == "ON" and tokens[0].token_type is TokenType.CREATE:
+    head = tokens[:30] if tokens[0].token_type is TokenType.CREATE else []
+    commit = next((i for i, token in enumerate(head) if token.text.upper() == "COMMIT"), 0)
+    if commit and tokens[commit - 1].text.upper() == "ON":
         # CREATE TEMP TABLE ... ON COMMIT DROP | DELETE ROWS | PRESERVE ROWS says when its rows go
         after = commit + (3 if commit + 2 < len(tokens) and tokens[commit + 2].text.upper() == "ROWS" else 2)
         return [*tokens[: commit - 1], *tokens[after:]]
-    deep = next((i for i, token in enumerate(tokens[:12]) if token.text.upper() == "DEEP"), None)
+    deep = next((i for i, token in enumerate(head[:12]) if token.text.upper() == "DEEP"), None)
     if deep is not None and deep + 1 < len(tokens) and tokens[deep + 1].text.upper() == "CLONE":
         # Databricks' DEEP CLONE: a clone is deep unless it says otherwise
         return [*tokens[:deep], *tokens[deep + 1 :]]
@@ -31,6 +33,10 @@ def rewrite(tokens: list[Token], dialect: str) -> list[Token]:
         for place in (-3, -4):
             if tokens[place].token_type is TokenType.WITH:
                 return tokens[:place]
+    if _lacks_from(tokens):
+        first = tokens[0]
+        from_ = Token(TokenType.FROM, "FROM", first.line, first.col, first.start, first.end)
+        tokens = [first, from_, *tokens[1:]]
     if len(tokens) > 4 and [token.text.upper() for token in tokens[-4:-1]] == ["WHERE", "CURRENT", "OF"]:
         # UPDATE ... WHERE CURRENT OF cursor: the row that was read last
         tokens = tokens[:-4]
@@ -43,6 +49,13 @@ def rewrite(tokens: list[Token], dialect: str) -> list[Token]:
         ]
     further = _BY_DIALECT.get(dialect)
     return tokens if further is None else further(tokens)
+
+
+def _lacks_from(tokens: list[Token]) -> bool:
+    """`DELETE t WHERE ...`, as Oracle and T-SQL allow it."""
+    if tokens[0].token_type is not TokenType.DELETE or len(tokens) < 2 or tokens[1].token_type not in _NAMES:
+        return False
+    return not any(token.token_type is TokenType.FROM for token in tokens[:6])
 
 
 def _compound_assignments(tokens: list[Token]) -> list[Token]:

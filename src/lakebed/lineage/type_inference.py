@@ -29,6 +29,10 @@ class SelectOrigin(NamedTuple):
     scope: Scope
 
 
+# What gives its argument's type.
+_PASSING = (exp.Window, exp.Max, exp.Min, exp.First, exp.Last, exp.AnyValue, exp.IgnoreNulls, exp.RespectNulls)
+_SAME_TYPE = (exp.Add, exp.Sub, exp.Mul)
+_WHOLE_NUMBERS = frozenset({"INT", "BIGINT", "INTEGER"})
 _UNKNOWN = exp.DataType(this=exp.DType.UNKNOWN)
 
 
@@ -92,6 +96,15 @@ class TypeInference:
         if isinstance(node, exp.Cast):
             to = node.args.get("to")
             return to.sql(self.ctx.dialect.parser or None) if isinstance(to, exp.DataType) else None
+        if isinstance(node, _PASSING):
+            # a window's function, the greatest of a column: the value is one of the column's
+            inner = node.args.get("this")
+            return self.expression_type(inner, scope) if isinstance(inner, exp.Expr) else None
+        if isinstance(node, _SAME_TYPE):
+            # sums of whole numbers of one type are the most frequent expressions of all
+            one, other = (self.expression_type(node.args[part], scope) for part in ("this", "expression"))
+            if one is not None and one == other and one in _WHOLE_NUMBERS:
+                return one
         if node.find(exp.Query) is not None:
             return None
         return _shown(self._annotated(node, scope), self.ctx.dialect.parser)
@@ -129,6 +142,10 @@ class TypeInference:
 
     def _type_of_key(self, key: str, scope: Scope) -> str | None:
         """The type that all relations of a scope agree on for a name."""
+        if len(scope.relations) == 1:
+            types = scope.relations[0].types
+            if types is not None:
+                return types.get(key)
         found = {kind for relation in scope.relations for kind in self._types_in(relation, key)}
         return found.pop() if len(found) == 1 else None
 

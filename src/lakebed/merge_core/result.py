@@ -1,6 +1,7 @@
 """What a merge did, in counts that must balance."""
 
 from dataclasses import dataclass, field
+from html import escape
 
 from lakebed.errors import DatasetMergeError
 from lakebed.merge_core.plan import MergePlan
@@ -10,11 +11,24 @@ from lakebed.schema.evolve import EvolutionPlan
 
 
 @dataclass(frozen=True, slots=True)
+class MergedFile:
+    """A file that a merge wrote."""
+
+    path: str
+    rows: int
+    size_bytes: int
+
+    def to_dict(self) -> dict[str, object]:
+        return {"path": self.path, "rows": self.rows, "size_bytes": self.size_bytes}
+
+
+@dataclass(frozen=True, slots=True)
 class MergeResult:
     """What a merge did. Always `total = before + inserted - deleted`, which is what lies on disk.
 
-    Of a dry run it is what the merge would do; `plan` says how. `retries` is how often it was tried again because
-    another writer had committed first.
+    Of a dry run it is what the merge would do; `plan` says how. `source_rows` are those that were merged, after
+    deduplication where that was asked for; `files` are the new ones of a target that is made of files. `retries` is how
+    often it was tried again because another writer had committed first.
     """
 
     inserted: int = 0
@@ -27,6 +41,9 @@ class MergeResult:
     files_rewritten: int = 0
     files_kept: int = 0
     dry_run: bool = False
+    strategy: MergeStrategy = "upsert"
+    source_rows: int = 0
+    files: tuple[MergedFile, ...] = ()
     plan: MergePlan | None = field(default=None, compare=False, repr=False)
     retries: int = 0
 
@@ -45,9 +62,37 @@ class MergeResult:
             "files_rewritten": self.files_rewritten,
             "files_kept": self.files_kept,
             "dry_run": self.dry_run,
+            "strategy": self.strategy,
+            "source_rows": self.source_rows,
+            "files": [file.to_dict() for file in self.files],
             "retries": self.retries,
         }
         return result if self.plan is None else {**result, "plan": self.plan.to_dict()}
+
+    def _repr_html_(self) -> str:
+        """The counts as a small table, which notebooks show."""
+        counts = {
+            "source": self.source_rows,
+            "before": self.before,
+            "inserted": self.inserted,
+            "updated": self.updated,
+            "deleted": self.deleted,
+            "total": self.total,
+        }
+        would = " (dry run: nothing was changed)" if self.dry_run else ""
+        heads = "".join(f"<th style='text-align:right'>{name}</th>" for name in counts)
+        cells = "".join(f"<td style='text-align:right'>{count:,}</td>" for count in counts.values())
+        new = escape(", ".join(self.added_columns))
+        columns = f"<div>new columns: {new}</div>" if new else ""
+        size = sum(file.size_bytes for file in self.files)
+        files = (
+            f"{self.files_rewritten:,} files replaced, {self.files_kept:,} kept, {len(self.files):,} written "
+            f"({size:,} bytes)"
+        )
+        return (
+            f"<div><b>{self.strategy}</b>{would}</div><table><thead><tr>{heads}</tr></thead>"
+            f"<tbody><tr>{cells}</tr></tbody></table>{columns}<div>{files}</div>"
+        )
 
 
 def waiting_columns(evolution: EvolutionPlan) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from lakebed.config import Settings
 from lakebed.errors import ShrinkRefused
+from lakebed.kernels.values import EXACT
 from lakebed.model import Converted, Delivery
 from lakebed.schema.types import Schema
 from lakebed.state.ledger import Ledger
@@ -23,7 +24,8 @@ class MonthFigures:
     cost: Decimal | None = None
 
     def __str__(self) -> str:
-        return f"{self.rows:,} rows" + (f" and a cost of {self.cost.normalize():f}" if self.cost is not None else "")
+        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
+        return rows + (f" and a cost of {self.cost.normalize(EXACT):f}" if self.cost is not None else "")
 
 
 def is_closed(period: str, now: datetime) -> bool:

@@ -29,8 +29,15 @@ from lakebed.schema.types import (
 from lakebed.schema.typetext import TypeText
 from lakebed.schema.widen import FormatRules
 
-# TIMESTAMPTZ counts microseconds, TIME does so or counts nanoseconds, and a column must have a type.
-RULES = FormatRules(zoned_timestamp_units=("us",), time_of_day_units=("us", "ns"), null_type=False, fixed_binary=False)
+# TIMESTAMPTZ and TIME count microseconds: there is a TIME_NS, which DuckDB cannot read from Parquet. A column must have
+# a type, and a struct a field.
+RULES = FormatRules(
+    zoned_timestamp_units=("us",),
+    time_of_day_units=("us",),
+    null_type=False,
+    empty_structs=False,
+    fixed_binary=False,
+)
 
 # How names of our own begin, of columns, tables and aliases: drawn by each process, so that no user has them.
 OWN = f"lakebed {uuid4().hex}"
@@ -95,8 +102,8 @@ def to_duckdb(type_: DataType, *, column: str | None = None) -> str:
             return "BLOB"
         case Date():
             return "DATE"
-        case Time(unit):
-            return "TIME_NS" if unit == "ns" else "TIME"
+        case Time(unit) if unit != "ns":
+            return "TIME"
         case Timestamp(unit, None):
             return _TIMESTAMPS[unit]
         case Timestamp(unit, _) if unit != "ns":

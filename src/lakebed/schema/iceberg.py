@@ -39,6 +39,7 @@ RULES = FormatRules(
     nanoseconds=False,
     coarsest_time_unit="us",
     null_type=False,
+    empty_structs=False,
     fixed_binary_may_grow=False,
     map_keys_may_grow=False,
 )

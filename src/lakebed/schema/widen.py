@@ -52,6 +52,7 @@ class FormatRules:
     zoned_timestamp_units: tuple[TimeUnit, ...] = UNITS
     time_of_day_units: tuple[TimeUnit, ...] = UNITS
     null_type: bool = True
+    empty_structs: bool = True
     fixed_binary: bool = True
     fixed_binary_may_grow: bool = True  # into binary of any length
     map_keys_may_grow: bool = True
@@ -99,6 +100,8 @@ def storable(type_: DataType, rules: FormatRules) -> DataType | None:
         case Map(key, value):
             stored = storable(key, rules), storable(value, rules)
             return Map(stored[0], stored[1]) if stored[0] and stored[1] else None
+        case Struct(()):
+            return type_ if rules.empty_structs else None
         case Struct(fields):
             kept = [(field, storable(field.type, rules)) for field in fields]
             columns = tuple(replace(field, type=inner) for field, inner in kept if inner is not None)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import Settings, load_settings
 from lakebed.engines.protocols.engine import EngineName, EngineOptions
@@ -15,6 +17,7 @@ from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeEngi
 from lakebed.engines.registry import choose_merge_engine
 from lakebed.errors import (
     ConcurrentModification,
+    DatasetMergeError,
     InvalidMergeArgument,
     LakebedError,
     SchemaError,
@@ -24,7 +27,7 @@ from lakebed.merge_core import refusals
 from lakebed.merge_core.follow import find_arrivals, follow, same_schema_change
 from lakebed.merge_core.plan import MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
-from lakebed.merge_core.result import MergeResult, check_balance, waiting_columns
+from lakebed.merge_core.result import MergedFile, MergeResult, check_balance, waiting_columns
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging, WrittenFile
@@ -34,6 +37,8 @@ from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
 from lakebed.state.unrecorded import change_properties
 from lakebed.storage import Storage
+from lakebed.table.lent_keys import borrow_keys
+from lakebed.table.merge_input import readable
 from lakebed.table.recount import Recount
 from lakebed.table.schema_history import SchemaHistory
 from lakebed.targets.address import Address, open_target
@@ -70,11 +75,12 @@ def merge(
 ) -> MergeResult:
     """Merges a source into a table and says what it did; a refusal raises DatasetMergeError and changes nothing.
 
-    The source is a pyarrow Table or RecordBatchReader, a path to Parquet, anything with an Arrow stream, or a Spark
-    DataFrame. The target is an address or a path. Without an engine it is Spark for a DataFrame, or where `spark`,
-    `master` or `remote` say where Spark runs, and DuckDB otherwise. `partition_columns` is another name of
-    `partition_by`. A type that does not fit the table's is refused, or with `on_conflict="variant"` gets a column of
-    its own.
+    The source is a pyarrow Table or RecordBatchReader, anything with an Arrow stream, a Polars LazyFrame, a Spark
+    DataFrame, rows as dictionaries, a dictionary of columns, a list or generator of tables, or paths, patterns too, to
+    Parquet, Arrow IPC, CSV or JSON files; the last two are typed by the table's columns. The target is an address or a
+    path. Without an engine it is Spark for a DataFrame, or where `spark`, `master` or `remote` say where Spark runs,
+    and DuckDB otherwise. `partition_columns` is another name of `partition_by`. A type that does not fit the
+    table's is refused, or with `on_conflict="variant"` gets a column of its own.
 
     >>> done = lakebed.merge(pa.table({"id": [1, 2], "cost": [3, 4]}), "parquet:costs", keys="id")
     >>> done.inserted, done.updated, done.total
@@ -96,7 +102,8 @@ def merge(
     options = EngineOptions(spark, asks_for_session, require_flag(use_merge))
     chosen = _engine(engine, source, options)
     table = _open(target, settings, storage, read_only=dry_run)
-    with chosen.open(source, storage.settings.resolved(), settings) as rows:
+    storage = borrow_keys(storage, table, source)
+    with readable(source, table, storage) as given, chosen.open(given, storage.settings.resolved(), settings) as rows:
         run = _Run(
             spec,
             rows,
@@ -158,19 +165,38 @@ class _Run:
             return self._merge(state)
         except ConcurrentModification:
             raise
-        except LakebedError as error:
-            # Files that another commit replaces while an engine reads them make it fail, or miscount, in any way.
-            if self.target.state().version == state.version:
+        except Exception as error:
+            # Files that another commit replaces while an engine reads them make it fail, or miscount, in any way: a
+            # footer of the one and data of the other are "invalid data", a missing column, a wrong number of rows.
+            if self._has_moved(state):
+                said = error.message if isinstance(error, LakebedError) else str(error)
+                raise ConcurrentModification(
+                    f"{self.target.address} was changed while its files were read: {said}"
+                ) from error
+            refusal = self._refusal(error)
+            if refusal is None:
                 raise
-            raise ConcurrentModification(
-                f"{self.target.address} was changed while its files were read: {error.message}"
-            ) from error
-        except OSError as error:
-            raise refusals.engine_failed(
-                self.spec,
-                f"{self.target.address} could not be written: {error}",
-                remedy="See that the disk has room and can be written, and run the merge again.",
-            ) from error
+            raise refusal from error
+
+    def _has_moved(self, state: TableState) -> bool:
+        try:
+            return self.target.state().version != state.version
+        except LakebedError as error:
+            log.debug("%s cannot be read: %s", self.target.address, error)
+            return False
+
+    def _refusal(self, error: Exception) -> DatasetMergeError | None:
+        """What the merge says of an error that is not in its words yet."""
+        if isinstance(error, UnsupportedType):
+            # A type that the target cannot hold is refused like any other that does not fit.
+            return refusals.incompatible(self.spec, error.message, column=error.column, remedy=error.remedy)
+        if isinstance(error, LakebedError) or not isinstance(error, OSError | pa.ArrowException):
+            return None
+        return refusals.engine_failed(
+            self.spec,
+            f"{self.target.address} could not be written: {error}",
+            remedy="See that the disk has room and can be written, and run the merge again.",
+        )
 
     def _merge(self, state: TableState) -> MergeResult:
         unified = self._unified(state)
@@ -278,7 +304,10 @@ class _Run:
             plan, commit = self._commit_files(state, staging, plan, merged.files)
         pass_checkpoint("merge committed")
         self._remember(plan.evolution, commit.version)
-        return _result(plan, dry_run=False)
+        files = tuple(
+            MergedFile(commit.places.get(file.path, file.path), file.rows, file.size_bytes) for file in merged.files
+        )
+        return replace(_result(plan, dry_run=False), files=files)
 
     def _commit_files(
         self, state: TableState, staging: Staging, plan: MergePlan, files: tuple[WrittenFile, ...]
@@ -366,6 +395,8 @@ class _Run:
             added_columns=unified.evolution.added_columns if counts else (),
             waiting_columns=waiting_columns(unified.evolution),
             dry_run=self.dry_run,
+            strategy=unified.spec.strategy,
+            source_rows=source.rows,
         )
 
     def _remember(self, evolution: EvolutionPlan, version: str) -> None:
@@ -397,6 +428,8 @@ def _result(plan: MergePlan, *, dry_run: bool) -> MergeResult:
         files_rewritten=len(plan.rewrite) + len(plan.drop),
         files_kept=len(plan.keep),
         dry_run=dry_run,
+        strategy=plan.spec.strategy,
+        source_rows=plan.source_rows,
         plan=plan if dry_run else None,
     )
 

@@ -11,8 +11,10 @@ import pyarrow.dataset as pads
 from lakebed.config import load_settings
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import ScanFile
-from lakebed.schema.arrow import to_arrow_schema
-from lakebed.schema.types import Schema
+from lakebed.schema.arrow import from_arrow_schema, to_arrow_schema
+from lakebed.schema.spark import quote_identifier
+from lakebed.schema.types import Schema, fold
+from lakebed.table.where import Condition, UnknownCondition, Where, excludes, parse_where
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.targets.scan import Scannable, ScanPlan
@@ -34,6 +36,7 @@ def read(
     spark: None = None,
     workdir: str | os.PathLike[str] | None = None,
     columns: Sequence[str] | None = None,
+    where: Where | None = None,
 ) -> pads.Dataset | pa.Table: ...
 @overload
 def read(
@@ -42,6 +45,7 @@ def read(
     spark: "SparkSession",
     workdir: str | os.PathLike[str] | None = None,
     columns: Sequence[str] | None = None,
+    where: Where | None = None,
 ) -> "DataFrame": ...
 def read(
     target: TableLike,
@@ -49,20 +53,33 @@ def read(
     spark: "SparkSession | None" = None,
     workdir: str | os.PathLike[str] | None = None,
     columns: Sequence[str] | None = None,
+    where: Where | None = None,
 ) -> "DataFrame | pads.Dataset | pa.Table":
     """The table as it stands: a Spark DataFrame with `spark=`, else a pyarrow Dataset or Table.
 
     Rows that other writers deleted are left out, columns that older files lack are NULL, and types are the table's.
-    Raises NotFound where there is no table.
+    `columns` chooses some of them. `where` chooses rows: a condition in SQL, or `{column: value}`, each value taken in
+    its column's type, None being NULL. Raises NotFound where there is no table.
 
-    >>> _ = lakebed.merge(pa.table({"id": [1, 2]}), "parquet:costs", keys="id")
-    >>> lakebed.read("parquet:costs").to_table()["id"].to_pylist()
-    [1, 2]
+    >>> _ = lakebed.merge(pa.table({"id": [1, 2], "day": ["mon", "tue"]}), "parquet:costs", keys="id")
+    >>> lakebed.read("parquet:costs", where="day = 'tue' OR id > 5").to_table()["id"].to_pylist()
+    [2]
     """
     opened = open_table(target, workdir=workdir, read_only=True)
-    if spark is None:
+    if spark is not None:
+        return frame(spark, opened, load_settings().storage, columns=columns, where=where)
+    if where is None:
         return opened.read(columns)
-    return frame(spark, opened, load_settings().storage, columns=columns)
+    state = opened.state()
+    condition = parse_where(where, state.schema)
+    wanted = state.schema.names if columns is None else columns
+    found = opened.read(list({fold(name): name for name in (*wanted, *condition.columns)}.values()))
+    chosen = [state.schema[name].name for name in wanted]
+    if isinstance(found, pads.Dataset):
+        # A filtered Dataset stays lazy only as it is; fewer columns than the condition asks for make it a Table.
+        filtered = found.filter(condition.expression)
+        return filtered if len(chosen) == len(found.schema.names) else filtered.to_table(columns=chosen)
+    return found.filter(condition.expression).select(chosen)
 
 
 def open_table(target: TableLike, *, workdir: str | os.PathLike[str] | None = None, read_only: bool = False) -> Target:
@@ -78,19 +95,52 @@ def open_workspace(workdir: str | os.PathLike[str] | None) -> Workspace:
 
 
 def frame(
-    spark: "SparkSession", target: Target, storage: StorageSettings, *, columns: Sequence[str] | None = None
+    spark: "SparkSession",
+    target: Target,
+    storage: StorageSettings,
+    *,
+    columns: Sequence[str] | None = None,
+    where: Where | None = None,
 ) -> "DataFrame":
     """The table as a Spark DataFrame; lazy, but for a target that is not made of files, whose rows are handed over."""
     if not target.capabilities.made_of_files:
-        rows = target.read(columns)
+        rows = target.read(columns if where is None else None)
         table = rows if isinstance(rows, pa.Table) else rows.to_table()
-        return spark.createDataFrame(table)
+        return _chosen(spark.createDataFrame(table), from_arrow_schema(table.schema), columns, where)
     from lakebed.engines.spark.scan import frame as planned_frame
 
-    return planned_frame(spark, _selected(_plan(target), columns), storage.resolved())
+    plan = plan_scan(target)
+    if where is None:
+        return planned_frame(spark, select_columns(plan, columns), storage.resolved())
+    try:
+        condition = parse_where(where, plan.schema)
+    except UnknownCondition:
+        # Spark understands it, and then every column may be meant.
+        return _chosen(planned_frame(spark, plan, storage.resolved()), plan.schema, columns, where)
+    needed = None if columns is None else list({fold(one): one for one in (*columns, *condition.columns)}.values())
+    pruned = prune_files(select_columns(plan, needed), condition)
+    return _chosen(planned_frame(spark, pruned, storage.resolved()), plan.schema, columns, where)
 
 
-def _plan(target: Target) -> ScanPlan:
+def _chosen(frame: "DataFrame", schema: Schema, columns: Sequence[str] | None, where: Where | None) -> "DataFrame":
+    """These columns of the rows that fulfil the condition, which Spark itself evaluates."""
+    from pyspark.sql import functions as F
+
+    if isinstance(where, str):
+        frame = frame.where(where)
+    elif where is not None:
+        for name, value in parse_where(where, schema).equal.items():
+            frame = frame.where(F.col(quote_identifier(name)).eqNullSafe(F.lit(value)))
+    return frame if columns is None else frame.select(*(F.col(quote_identifier(schema[one].name)) for one in columns))
+
+
+def prune_files(plan: ScanPlan, condition: Condition) -> ScanPlan:
+    """The plan without the files whose partition excludes every row."""
+    return replace(plan, files=tuple(file for file in plan.files if not excludes(condition, file.partition)))
+
+
+def plan_scan(target: Target) -> ScanPlan:
+    """The files of a table that is made of files, and what must be known to read them. Raises NotFound without one."""
     if isinstance(target, Scannable):
         return target.scan_plan()
     state = target.state()
@@ -105,7 +155,8 @@ def _plan(target: Target) -> ScanPlan:
     )
 
 
-def _selected(plan: ScanPlan, columns: Sequence[str] | None) -> ScanPlan:
+def select_columns(plan: ScanPlan, columns: Sequence[str] | None) -> ScanPlan:
+    """The plan for these columns alone; all without any."""
     if columns is None:
         return plan
     kept = [plan.schema[name] for name in columns]

@@ -47,7 +47,7 @@ def sweep(
     target: TableLike | None = None,
     *,
     expire_days: float | None = None,
-    older_than_days: float = SAFE_AGE_DAYS,
+    older_than_days: float | None = None,
     dry_run: bool = False,
     workdir: str | os.PathLike[str] | None = None,
 ) -> Swept:
@@ -55,8 +55,9 @@ def sweep(
 
     Two kinds are found: folders that the ledger recorded before a load wrote into them, once no run that could still
     commit them is alive; and data files, manifests and metadata of any writer of ours, by their names, once they are
-    older than `older_than_days`. Files that a table, a snapshot, a branch or a tag names stay, and so do those of a
-    local writer that runs, whatever their age. Without a target it is every table of the ledger.
+    older than `older_than_days`, three days if it is None. Files that a table, a snapshot, a branch or a tag names
+    stay, and so do those of a local writer that runs, whatever their age. Without a target it is every table of the
+    ledger.
 
     >>> lakebed.sweep(dry_run=True).files
     ()
@@ -76,7 +77,7 @@ def sweep(
             if only is None or orphan.table == only.address
         ]
         places = [only] if only is not None else _known_tables(workspace, ledger, read_only=dry_run)
-    limit = datetime.now(UTC) - timedelta(days=older_than_days)
+    limit = datetime.now(UTC) - timedelta(days=SAFE_AGE_DAYS if older_than_days is None else older_than_days)
     loose = tuple(uri for place in places for uri in _sweep_table(place, limit, dry_run=dry_run))
     expired = Expired((), ())
     if expire_days is not None:
@@ -100,7 +101,8 @@ def _known_tables(workspace: Workspace, ledger: Ledger, *, read_only: bool) -> l
 def _sweep_table(target: Target, before: datetime, *, dry_run: bool) -> tuple[str, ...]:
     """What crashed writers left of one table, listed before anything is removed."""
     found = target.orphans(before)
-    if found and not dry_run:
+    if not dry_run:
+        # Without files too: a crash may leave nothing but an empty folder.
         target.remove_orphans(found)
     return found
 

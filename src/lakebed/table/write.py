@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import Settings, load_settings
 from lakebed.engines.protocols.engine import EngineOptions
@@ -75,13 +77,33 @@ def write(
     asks_for_session = spark is not None or master is not None or remote is not None
     engine = choose_row_engine(data, EngineOptions(spark, asks_for_session))
     with engine.open(data, storage.settings.resolved(), settings) as rows:
-        table = _open(target, settings, storage, staging=rows.commit_staging, read_only=dry_run)
-        history = SchemaHistory(table, None if table is target else settings.ledger_place)
-        run = _Run(spec, rows, table, dry_run, history)
-        try:
-            return retry(run.attempt, what=f"the write into {table.address}")
-        finally:
-            run.abandon()
+        return write_rows(spec, rows, target, settings, storage, dry_run=dry_run)
+
+
+def write_rows(
+    spec: WriteSpec, rows: RowSource, target: TableLike, settings: Settings, storage: Storage, *, dry_run: bool = False
+) -> WriteResult:
+    """Writes what an engine holds, and as often as another writer commits first tries again."""
+    table = _open(target, settings, storage, staging=rows.commit_staging, read_only=dry_run)
+    history = SchemaHistory(table, None if table is target else settings.ledger_place)
+    run = _Run(spec, rows, table, dry_run, history)
+    try:
+        return retry(run.attempt, what=f"the write into {table.address}")
+    finally:
+        run.abandon()
+
+
+def plan_rows(spec: WriteSpec, incoming: pa.Schema, target: Target) -> tuple[EvolutionPlan, Staging]:
+    """What a write of such rows would do to the table now, and what its files must look like; nothing is kept open."""
+
+    def attempt() -> tuple[EvolutionPlan, Staging]:
+        state = target.state()
+        evolution = plan_write(spec, incoming, target, state)
+        return evolution, target.stage(state, evolution, partition_by=_partition_columns(spec, evolution))
+
+    evolution, staging = retry(attempt, what=f"planning the write into {target.address}")
+    target.abandon(staging)
+    return evolution, staging
 
 
 @dataclass(frozen=True)
@@ -155,7 +177,7 @@ class _Run:
         )
 
     def _write(self, state: TableState) -> WriteResult:
-        evolution = self._plan(state)
+        evolution = plan_write(self.spec, self.rows.schema, self.target, state)
         slice_ = self.spec.typed_slice(evolution)
         if self.dry_run:
             return self._foretell(state, evolution, slice_)
@@ -185,39 +207,13 @@ class _Run:
             files_rewritten=done.files_rewritten,
         )
 
-    def _plan(self, state: TableState) -> EvolutionPlan:
-        incoming = from_arrow_schema(self.rows.schema)
-        if not incoming.names:
-            raise SourceError("the data has no columns", remedy="Give data that has at least one.")
-        current = state.schema if state.exists else None
-        given = self.spec.partition_by
-        if state.exists and given and [fold(name) for name in given] != [fold(name) for name in state.partition_by]:
-            raise ConfigError(
-                f"{self.target.address} is partitioned by {', '.join(state.partition_by) or 'nothing'}, not by "
-                f"{', '.join(given)}",
-                remedy="Leave partition_by out: a table keeps the partitions it was created with.",
-            )
-        in_path = state.partition_by if state.exists else given
-        if self.target.capabilities.partition_in_path:
-            incoming = with_text_paths(current, incoming, in_path)
-        policy = Policy(on_conflict=self.spec.on_conflict, rules=self.target.capabilities.rules)
-        evolution = plan_evolution(current, incoming, policy)
-        for name in given:
-            if name not in evolution.final:
-                raise ConfigError(
-                    f"there is no column {name} to partition by",
-                    remedy=f"Columns of the data: {', '.join(incoming.names[:20])}.",
-                )
-        return evolution
-
     def _stage(self, state: TableState, evolution: EvolutionPlan, slice_: ColumnSlice | None) -> _Staged:
         """The rows in new files: those of an earlier attempt, where the plan is still the same."""
         known = self.staged
         if known is not None and (known.evolution, known.slice) == (evolution, slice_) and not self._is_covered():
             return known
         self.abandon()
-        partition_by = [evolution.final[name].name for name in self.spec.partition_by]
-        staging = self.target.stage(state, evolution, partition_by=partition_by)
+        staging = self.target.stage(state, evolution, partition_by=_partition_columns(self.spec, evolution))
         try:
             self.rows.require_reachable(staging.folder)
             written = self.rows.write(RowsJob(evolution, staging, slice_))
@@ -284,6 +280,38 @@ class _Run:
             dry_run=self.dry_run,
             plan=evolution if self.dry_run else None,
         )
+
+
+def plan_write(spec: WriteSpec, rows: pa.Schema, target: Target, state: TableState) -> EvolutionPlan:
+    """What the table's schema becomes. Raises SchemaError or ConfigError where the rows do not fit."""
+    incoming = from_arrow_schema(rows)
+    if not incoming.names:
+        raise SourceError("the data has no columns", remedy="Give data that has at least one.")
+    current = state.schema if state.exists else None
+    given = spec.partition_by
+    if state.exists and given and [fold(name) for name in given] != [fold(name) for name in state.partition_by]:
+        raise ConfigError(
+            f"{target.address} is partitioned by {', '.join(state.partition_by) or 'nothing'}, not by "
+            f"{', '.join(given)}",
+            remedy="Leave partition_by out: a table keeps the partitions it was created with.",
+        )
+    in_path = state.partition_by if state.exists else given
+    if target.capabilities.partition_in_path:
+        incoming = with_text_paths(current, incoming, in_path)
+    policy = Policy(on_conflict=spec.on_conflict, rules=target.capabilities.rules)
+    evolution = plan_evolution(current, incoming, policy)
+    for name in given:
+        if name not in evolution.final:
+            raise ConfigError(
+                f"there is no column {name} to partition by",
+                remedy=f"Columns of the data: {', '.join(incoming.names[:20])}.",
+            )
+    return evolution
+
+
+def _partition_columns(spec: WriteSpec, evolution: EvolutionPlan) -> list[str]:
+    """The partitions of a table that is created, as it spells them."""
+    return [evolution.final[name].name for name in spec.partition_by]
 
 
 def _require_whole(written: RowsWritten, slice_: ColumnSlice | None) -> None:

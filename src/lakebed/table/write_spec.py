@@ -1,19 +1,16 @@
 """What a write is asked to do, checked before any data is looked at, and what it says that it did."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import get_args
 
-import pyarrow as pa
-
 from lakebed.config import OnConflict
 from lakebed.errors import ConfigError
 from lakebed.model import ColumnSlice, WriteMode
-from lakebed.schema.arrow import to_arrow
 from lakebed.schema.evolve import EvolutionPlan
-from lakebed.schema.types import Column, List, Map, Schema, Struct, fold
+from lakebed.schema.types import Column, Schema, fold
+from lakebed.table.typed_values import typed_value
 from lakebed.targets.base import Txn
 
 _SHOWN_COLUMNS = 20
@@ -70,7 +67,7 @@ class WriteSpec:
             return None
         final = evolution.final
         return ColumnSlice(
-            {_column(final, name).name: _value(final[name], given) for name, given in self.slice.items()}
+            {_column(final, name).name: typed_value(final[name], given) for name, given in self.slice.items()}
         )
 
 
@@ -145,32 +142,3 @@ def _column(final: Schema, name: str) -> Column:
             remedy=f"Columns: {', '.join(final.names[:_SHOWN_COLUMNS])}.",
         )
     return column
-
-
-def _value(column: Column, given: object) -> object:
-    """The value in its column's type, as Python has it. Raises ConfigError where the column cannot hold it."""
-    if given is None:
-        return None
-    if isinstance(column.type, List | Map | Struct):
-        raise ConfigError(
-            f"the slice's column {column.name} is {column.type}", remedy="Slice by columns that hold single values."
-        )
-    kind = to_arrow(column.type)
-    try:
-        scalar = pa.scalar(given)
-        typed = scalar.cast(kind)
-        # Text is read as the column's type; any other value must survive the way there and back.
-        exact = isinstance(given, str | float) or typed.cast(scalar.type) == scalar
-        value: object = typed.as_py()
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        raise _unfit(column, given) from error
-    if not exact or (isinstance(value, float) and math.isnan(value)):
-        raise _unfit(column, given)
-    return value
-
-
-def _unfit(column: Column, given: object) -> ConfigError:
-    return ConfigError(
-        f"the slice's value {given!r} is none of the column {column.name}, which is {column.type}",
-        remedy="Give a value of that type, or None for NULL.",
-    )

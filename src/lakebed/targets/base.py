@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as pads
 
+    from lakebed.kernels.storage_settings import StorageSettings
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
@@ -90,6 +92,7 @@ class Commit:
     rows: int
     files_added: int
     files_removed: int
+    places: Mapping[str, str] = field(default_factory=dict)  # where added files lie now, by their paths in the staging
     # The table's `seen` after it, or what equals none that comes where another wrote in between. Empty: the version.
     left: str = ""
 
@@ -209,6 +212,15 @@ class MergesRows(Protocol):
 
     def merge_rows(self, state: TableState, staging: Staging, merge: RowMerge) -> RowsMerged:
         """Changes schema and rows whole, or raises ConcurrentModification if the table moved since `state`."""
+        ...
+
+
+@runtime_checkable
+class LendsStorage(Protocol):
+    """A target that knows how its files are reached: its catalog hands out keys, or is configured with some."""
+
+    def lent_storage(self) -> "StorageSettings | None":
+        """How to reach the files, for whoever has no keys of their own; None where nothing is handed out."""
         ...
 
 

@@ -6,6 +6,7 @@ from lakebed.testing.merge_scenarios import MOMENT, NAIVE, NAN, OLD, Scenario
 from lakebed.testing.rows import rows
 
 NESTED = {"l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.string())}
+FIXED = {"id": pa.binary(4), "k": pa.binary(2)}
 HELPERS = "id merge_action filename file_row_number source target rowid"
 
 
@@ -220,11 +221,52 @@ SCHEMAS = (
         (0, 1, 0),
     ),
     Scenario(
+        "a type that does not fit gets a column of its own when asked",
+        rows("id v", (1, 5), (2, 6)),
+        rows("id v", (2, "six"), (3, "seven")),
+        rows("id v v__text", (1, 5, None), (2, None, "six"), (3, None, "seven")),
+        (1, 1, 0),
+        options={"on_conflict": "variant"},
+    ),
+    Scenario(
+        "a key has no variant",
+        rows("id v", (1, "a")),
+        rows("id v", ("1", "b")),
+        refusal="KEY_TYPE_MISMATCH",
+        column="id",
+        options={"on_conflict": "variant"},
+    ),
+    Scenario(
+        "a column that holds nothing waits for its type",
+        rows("id v s", (1, "a", {"a": 1}), types=_struct({"a": pa.int64()})),
+        rows(
+            "id v w s",
+            (1, None, None, {"a": 2, "n": None}),
+            types={"v": pa.null(), "w": pa.null(), **_struct({"a": pa.int64(), "n": pa.null()})},
+        ),
+        rows("id v:text s", (1, None, {"a": 2}), types=_struct({"a": pa.int64()})),
+        (0, 1, 0),
+    ),
+    Scenario(
         "lists and maps travel whole",
         rows("id l m", (1, [1, 2], [("k", "v")]), (2, None, []), types=NESTED),
         rows("id l m", (2, [3], [("x", None)]), (3, [], None), types=NESTED),
         rows("id l m", (1, [1, 2], [("k", "v")]), (2, [3], [("x", None)]), (3, [], None), types=NESTED),
         (1, 1, 0),
+    ),
+    Scenario(
+        "binary of a fixed length stays so",
+        rows("id k v", (b"0001", b"ab", 1), (b"0002", b"cd", 2), types=FIXED),
+        rows("id k v", (b"0002", b"CD", 20), (b"0003", b"ef", 3), types=FIXED),
+        rows("id k v", (b"0001", b"ab", 1), (b"0002", b"CD", 20), (b"0003", b"ef", 3), types=FIXED),
+        (1, 1, 0),
+    ),
+    Scenario(
+        "a struct without fields is refused",
+        OLD,
+        rows("id v s", (1, "x", {}), types={"s": pa.struct([])}),
+        refusal="SCHEMA_INCOMPATIBLE",
+        column="s",
     ),
     Scenario(
         "columns named like helpers are the user's",

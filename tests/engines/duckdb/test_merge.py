@@ -70,6 +70,9 @@ def test_an_invalid_use_merge_is_a_value_error(dataset: str, wrong: object) -> N
         ValueError, match=re.escape(f"Invalid use_merge value: {wrong}\nMust be True, False, or None for auto-detect")
     ):
         DuckDBDatasetIO().merge(NEW, dataset, "upsert", "id", use_merge=wrong)  # type: ignore[arg-type]
+    with pytest.raises(DatasetMergeError) as caught:
+        DuckDBDatasetIO().merge(NEW, dataset, "upsert", "id", use_merge=wrong)  # type: ignore[arg-type]
+    assert caught.value.kind == "INVALID_USE_MERGE"
 
 
 def test_union_all_asked_for_checks_no_version(dataset: str, monkeypatch: pytest.MonkeyPatch) -> None:

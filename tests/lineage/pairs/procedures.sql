@@ -329,3 +329,8 @@ SELECT a FROM t
 --> CREATE_MACRO :
 --> SELECT : a <- t.a | b <- t.b [filter:t.c] tables=t
 --> SELECT : a <- t.a tables=t
+
+-- trino | t(a, b)
+WITH FUNCTION f(x BIGINT) RETURNS VARCHAR BEGIN IF x = 0 THEN RETURN 'zero'; ELSEIF x = 1 THEN RETURN CASE WHEN x > 0 THEN 'one' END; END IF; CASE x WHEN 1 THEN RETURN 'a'; END CASE; END SELECT f(a) AS y FROM t; SELECT b FROM t
+--> SELECT : y <- t.a tables=t
+--> SELECT : b <- t.b tables=t

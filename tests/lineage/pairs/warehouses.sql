@@ -136,3 +136,19 @@ SELECT s.*, s.y.* FROM t
 --! UNKNOWN_TABLE info the columns of t are not known
 --! APPROXIMATE_LINEAGE warning the fields of s are not known, so its star cannot be expanded
 --! APPROXIMATE_LINEAGE warning the fields of s.y are not known, so its star cannot be expanded
+
+-- snowflake | T(A,B)
+SELECT a FROM IDENTIFIER('t'); SELECT a FROM TABLE('t'); INSERT INTO IDENTIFIER('t') (a) SELECT b FROM t
+--> SELECT : A <- T.A tables=T
+--> SELECT : A <- T.A tables=T
+--> INSERT T: A <- T.B tables=T
+
+-- snowflake | T(A,B)
+CREATE STREAM s ON TABLE t APPEND_ONLY = TRUE; SELECT a, metadata$action FROM s; SELECT * FROM s
+--> CREATE_STREAM : S.A <- T.A | S.B <- T.B tables=T
+--> SELECT : A <- S.A | METADATA$ACTION <- tables=S
+--> SELECT : A <- S.A | B <- S.B tables=S star=full
+
+-- snowflake | T(A,B)
+SELECT OBJECT_CONSTRUCT(*) AS o, HASH(*) AS h, HASH_AGG(*) AS g, COUNT(*) AS c FROM t
+--> SELECT : O <- T.A, T.B | H <- T.A, T.B | G <- T.A, T.B | C <- tables=T

@@ -99,7 +99,9 @@ def every_source(spark: SparkSession) -> None:
 
 
 def look(spark: SparkSession) -> None:
-    lakebed.read("parquet:costs", columns=["id"])
+    lakebed.read("parquet:costs", columns=["id"], where="id > 5")
+    rows: lakebed.Where = {"id": 5, "day": None}
+    assert_type(lakebed.read("parquet:costs", where=rows, spark=spark), DataFrame)
     lakebed.read(Path("costs"), workdir=Path("work"))
     assert_type(lakebed.read("duckdb:costs.duckdb#costs", spark=spark), DataFrame)
     traced = lakebed.analyze("SELECT a FROM t", dialect="duckdb", schema={"tables": [{"name": "t", "columns": ["a"]}]})

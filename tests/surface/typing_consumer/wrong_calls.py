@@ -25,6 +25,7 @@ lakebed.write("new.parquet", "events", slices={"day": "mon"})  # call-arg, repor
 lakebed.evolve("parquet:costs", {"id": "int"}, on_conflict="varient")  # arg-type, reportArgumentType
 lakebed.evolve("parquet:costs")  # call-arg, reportCallIssue
 _ = lakebed.evolve("parquet:costs", "id int").dropped  # attr-defined, reportAttributeAccessIssue
+lakebed.read("parquet:costs", where=5)  # call-overload, reportArgumentType
 lakebed.read(42)  # call-overload, reportArgumentType
 lakebed.read("parquet:costs", columns="id", spark="local")  # call-overload, reportArgumentType
 lakebed.history(None)  # arg-type, reportArgumentType

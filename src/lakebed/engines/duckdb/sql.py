@@ -185,13 +185,23 @@ def source_rows(schema: Schema, delivered: Iterable[str], relation: str) -> str:
     return f"SELECT {', '.join(columns)} FROM {relation} AS {SOURCE}"
 
 
-def copy_to(query: str, uri: str, physical: pa.Schema, codec: str) -> str:
-    """COPY into one Parquet file that says what an Arrow writer's would: field ids, types, original names."""
+def negative_zero(columns: Iterable[str]) -> str:
+    """The condition of rows that hold -0.0 in one of these columns."""
+    return " OR ".join(f"({q(name)} = 0 AND signbit({q(name)}))" for name in columns)
+
+
+def copy_to(query: str, uri: str, physical: pa.Schema, codec: str, *, dictionaries: bool = True) -> str:
+    """COPY into one Parquet file that says what an Arrow writer's would: field ids, types, original names.
+
+    In DuckDB's dictionaries -0.0 and 0.0 are one value: without `dictionaries` each stays what it is.
+    """
     columns = ", ".join(q(name) for name in physical.names)
     options = ["FORMAT parquet", f"COMPRESSION {quote_literal(CODECS.get(codec, codec))}"]
     rows = ROW_GROUP_VALUES // max(1, len(physical)) // VECTOR_ROWS * VECTOR_ROWS
     if rows < ROW_GROUP_ROWS:
         options.append(f"ROW_GROUP_SIZE {max(VECTOR_ROWS, rows)}")
+    if not dictionaries:
+        options.append("DICTIONARY_SIZE_LIMIT 0")
     if ids := _field_ids(physical):
         options.append(f"FIELD_IDS {ids}")
     arrow = base64.b64encode(physical.serialize().to_pybytes()).decode()

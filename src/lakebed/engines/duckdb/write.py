@@ -1,8 +1,9 @@
 """Writes the plan of a merge with DuckDB: MERGE pairs rows, COPY streams each affected file into a new one."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,7 +25,7 @@ from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import quote_identifier as q
 from lakebed.schema.duckdb import quote_literal
 from lakebed.schema.special_names import means_something_to_duckdb_reader
-from lakebed.schema.types import Schema, fold
+from lakebed.schema.types import DataType, Float, List, Map, Schema, Struct, fold
 from lakebed.storage import is_local, join, local_path
 
 # Source rows that are picked by their numbers in memory; more of them are joined, which can spill to disk.
@@ -127,9 +128,43 @@ class Writer:
         leaving = self._leaving(query, pack)
         if leaving is not None:
             query = f"SELECT * FROM ({query}) WHERE {self._belongs(pack[0])}"
-        partition, physical = pack[0].partition, self.job.physical
-        done = copy(self.scratch, query, self.job.staging, name, physical, codec, partition, self.storage)
-        return done, leaving
+        return self._copy(query, name, codec, pack[0].partition, zeros=rows), leaving
+
+    def _copy(
+        self, query: str, name: str, codec: str, partition: Mapping[str, str | None], *, zeros: str | None = None
+    ) -> WrittenFile | None:
+        """Streams a query into a new file of the staging; `zeros` are rows of the table that it passes on."""
+        job = self.job
+        dictionaries = not (self._source_has_negative_zeros or (zeros is not None and self._has_negative_zeros(zeros)))
+        return copy(
+            self.scratch,
+            query,
+            job.staging,
+            name,
+            job.physical,
+            codec,
+            partition,
+            self.storage,
+            dictionaries=dictionaries,
+        )
+
+    @cached_property
+    def _source_has_negative_zeros(self) -> bool:
+        delivered = self.ready.unified.delivered
+        # Inside of structs, lists and maps they are not looked for.
+        nested = any(not isinstance(column.type, Float) and _holds_floats(column.type) for column in self.ready.final)
+        return nested or self._has_negative_zeros(f"SELECT * FROM {q(self.ready.table)}", only=delivered)
+
+    def _has_negative_zeros(self, rows: str, *, only: Collection[str] | None = None) -> bool:
+        """Whether a column of floats holds one. They are rare, and rows are read no further than the first."""
+        floats = [
+            column.name
+            for column in self.ready.final
+            if isinstance(column.type, Float) and (only is None or column.name in only)
+        ]
+        if not floats:
+            return False
+        return bool(self.scratch.rows(f"SELECT 1 FROM ({rows}) WHERE {sql.negative_zero(floats)} LIMIT 1"))
 
     def _pair(self) -> Counter[str]:
         """Pairs matched rows with source rows, and counts what becomes of each."""
@@ -252,9 +287,7 @@ class Writer:
         """Writes rows as new files, one for each partition."""
         by = self.job.staging.partition_by
         if not by:
-            done = copy(
-                self.scratch, query, self.job.staging, f"{name}.parquet", self.job.physical, codec, {}, self.storage
-            )
+            done = self._copy(query, f"{name}.parquet", codec, {})
             return [done] if done is not None else []
         table = self.scratch.table("arriving", query)
         columns = ", ".join(f"CAST({q(column)} AS VARCHAR)" for column in by)
@@ -267,16 +300,8 @@ class Writer:
                 f"CAST({q(column)} AS VARCHAR) IS NOT DISTINCT FROM {text(value)}"
                 for column, value in partition.items()
             )
-            done = copy(
-                self.scratch,
-                f"SELECT * FROM {q(table)} WHERE {where}",
-                self.job.staging,
-                f"{name}-{number:05d}.parquet",
-                self.job.physical,
-                codec,
-                partition,
-                self.storage,
-            )
+            chosen = f"SELECT * FROM {q(table)} WHERE {where}"
+            done = self._copy(chosen, f"{name}-{number:05d}.parquet", codec, partition, zeros=chosen)
             written += [done] if done is not None else []
         self.scratch.drop(table)
         return written
@@ -291,19 +316,35 @@ def copy(
     codec: str,
     partition: Mapping[str, str | None],
     storage: StorageSettings,
+    *,
+    dictionaries: bool = True,
 ) -> WrittenFile | None:
     """Streams a query into a new file; None, and no file, where it has no rows."""
     uri = join(staging.folder, name)
     if is_local(uri):
         uri = str(local_path(uri))
         local_path(staging.folder).mkdir(parents=True, exist_ok=True)
-    rows = scratch.number(sql.copy_to(query, uri, physical, codec))
+    rows = scratch.number(sql.copy_to(query, uri, physical, codec, dictionaries=dictionaries))
     if not rows and is_local(uri):
         local_path(uri).unlink()
     if not rows:
         return None
     files, path = filesystem(uri, storage)
     return WrittenFile(name, rows, files.get_file_info(path).size, dict(partition))
+
+
+def _holds_floats(kind: DataType) -> bool:
+    match kind:
+        case Float():
+            return True
+        case List(element):
+            return _holds_floats(element)
+        case Map(key, value):
+            return _holds_floats(key) or _holds_floats(value)
+        case Struct(fields):
+            return any(_holds_floats(field.type) for field in fields)
+        case _:
+            return False
 
 
 def folded(partition: Mapping[str, str | None]) -> dict[str, str | None]:

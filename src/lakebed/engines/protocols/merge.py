@@ -4,11 +4,11 @@ Each step is its own call, so that everything is known before anything is writte
 dropped. The orchestration (`lakebed.table.merge`) is the only caller.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.dataset as pads
@@ -30,8 +30,12 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
-MergeInput: TypeAlias = "pa.Table | pa.RecordBatch | pads.Dataset | ArrowStream | str | PathLike[str] | DataFrame"
-"""What a merge reads: Arrow data, anything with an Arrow stream, a path to Parquet, or a Spark DataFrame."""
+MergeInput: TypeAlias = (
+    "pa.Table | pa.RecordBatch | pads.Dataset | ArrowStream | str | PathLike[str] | DataFrame | Mapping[str, Any] |"
+    " Sequence[Any] | Iterator[Any]"
+)
+"""What a merge reads: Arrow data, anything with an Arrow stream, a Polars LazyFrame, a Spark DataFrame, rows or columns
+in Python's own lists and dictionaries, several tables, generators of them, and paths."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Opens what a user gives to a merge, so that it can be read more than once without being held in memory."""
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -161,12 +161,29 @@ def _hive_names(files: pafs.FileSystem, folder: str) -> list[str]:
     return list(names)
 
 
+def _spooled(reader: pa.RecordBatchReader) -> AbstractContextManager[pa.Table]:
+    return spooled(reader.schema, _read(reader))
+
+
+def _read(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    rows = 0
+    try:
+        for batch in reader:
+            rows += batch.num_rows
+            yield batch
+    except (pa.ArrowException, OSError) as error:
+        raise SourceError(
+            f"the source cannot be read after {rows} rows: {error}", remedy="Nothing was merged. See what gives it."
+        ) from error
+
+
 @contextmanager
-def _spooled(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+def spooled(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows of a stream in a temporary file, mapped and not loaded."""
     with tempfile.TemporaryDirectory(prefix="lakebed-merge-") as folder:
         path = str(Path(folder, "source.arrow"))
-        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, reader.schema) as writer:
-            for batch in reader:
+        with system_errors(folder), pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+            for batch in batches:
                 writer.write_batch(batch)
         with pa.memory_map(path) as mapped:
             yield pa.ipc.open_file(mapped).read_all()

@@ -51,7 +51,7 @@ def alter(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
         return moves.renamed_table(target.parts, table_parts(actions[0].args["this"]), ctx)
     if len(actions) == 1 and isinstance(actions[0], exp.ReplacePartition) and actions[0].args.get("source") is not None:
         return moves.copied_rows(table_parts(actions[0].args["source"]), target.parts, ctx)
-    if len(actions) == 1 and isinstance(actions[0], exp.SwapTable):
+    if len(actions) == 1 and isinstance(actions[0], exp.SwapTable) and isinstance(actions[0].args["this"], exp.Table):
         return moves.swapped_tables(target.parts, table_parts(actions[0].args["this"]), ctx)
     pairs = [pair for action in actions if (pair := _renamed_column(action, target, ctx)) is not None]
     for action in actions:

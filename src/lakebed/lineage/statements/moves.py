@@ -41,6 +41,7 @@ _FORMS = (
     _form(r"TABLES {a} AND {b}", forth=True, back=True),
 )
 _RENAME_VIEW = _form(r"(?:MATERIALIZED VIEW|VIEW|TABLE)(?: IF EXISTS)? {a} RENAME (?:TO |AS )?{b}")
+_STREAM = _form(r"(?:OR REPLACE )?STREAM(?: IF NOT EXISTS)? {a} (?:.+ )?ON (?:EXTERNAL |DYNAMIC )?(?:TABLE|VIEW) {b}")
 _SET_SCHEMA = _form(r"(?:MATERIALIZED VIEW|VIEW|TABLE)(?: IF EXISTS)? {a} SET SCHEMA {b}")
 _TRANSFER = _form(r"SCHEMA {b} TRANSFER (?:OBJECT\s*::\s*)?{a}")
 
@@ -87,21 +88,36 @@ def renamed_columns(table: str, pairs: Sequence[tuple[str, str]], ctx: Context) 
 
 def moved_as_text(word: str, body: str, ctx: Context) -> list[StatementLineage] | None:
     """Moves in statements that sqlglot keeps as text; None where it is none."""
-    if word not in ("ALTER", "EXCHANGE"):
+    if word not in ("ALTER", "EXCHANGE", "CREATE"):
         return None
-    for form in _FORMS:
+    for form in _FORMS if word != "CREATE" else ():
         if match := form.pattern.match(body):
             one, other = name_parts(match.group("a")), name_parts(match.group("b"))
             # Hive moves the partition out of the other table, elsewhere both tables change
             forth = form.forth and not ("EXCHANGE" in body.upper() and ctx.dialect.name == "hive" and form.back)
             flows = [_flow(one, other, ctx)] if forth else []
             return [_result(ctx, [*flows, _flow(other, one, ctx)] if form.back else flows)]
+    if word == "CREATE":
+        match = _STREAM.pattern.match(body)
+        return _stream(name_parts(match.group("a")), name_parts(match.group("b")), ctx) if match else None
     if match := _RENAME_VIEW.pattern.match(body):
         return renamed_table(name_parts(match.group("a")), name_parts(match.group("b")), ctx)
     if match := _SET_SCHEMA.pattern.match(body) or _TRANSFER.pattern.match(body):
         old = name_parts(match.group("a"))
         return renamed_table(old, [*name_parts(match.group("b")), old[-1]], ctx)
     return None
+
+
+def _stream(stream: list[NamePart], table: list[NamePart], ctx: Context) -> list[StatementLineage]:
+    """Snowflake's CREATE STREAM s ON TABLE t: the changes of t, with its columns."""
+    found = _flow(table, stream, ctx, renamed=True)
+    known = ctx.catalog.find(table)
+    if known is not None:
+        columns = [column._replace(origin="implied") for column in known.columns]
+        ctx.catalog.declare(
+            stream, columns, kind="view", statement_index=ctx.index, temporary=False, complete=known.complete
+        )
+    return [replace(_result(ctx, [found]), statement_type="CREATE_STREAM")]
 
 
 def _flow(

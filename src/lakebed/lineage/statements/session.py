@@ -7,6 +7,7 @@ from sqlglot import exp
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import StatementLineage, TableUse
 from lakebed.lineage.identifiers import table_parts
+from lakebed.lineage.named_tables import without_data_words
 from lakebed.lineage.statements import moves
 from lakebed.lineage.statements.result import (
     WriteTarget,
@@ -47,6 +48,27 @@ _COMMANDS_WITHOUT_LINEAGE = frozenset({
     "FORMAT",
 })
 # fmt: on
+# What ALTER TABLE does to partitions, constraints and storage.
+_HARMLESS_ACTIONS = (
+    "DROP PARTITION",
+    "ADD PARTITION",
+    "TRUNCATE PARTITION",
+    "SPLIT PARTITION",
+    "MERGE PARTITIONS",
+    "RENAME PARTITION",
+    "ADD CONSTRAINT",
+    "DROP CONSTRAINT",
+    "ENABLE",
+    "DISABLE",
+    "OWNER TO",
+    "CLUSTER BY",
+    "SET TBLPROPERTIES",
+    "RECOVER PARTITIONS",
+    "ROW LEVEL SECURITY",
+    "REBUILD",
+    "COMPILE",
+    "SHRINK",
+)
 _CALLED = re.compile(r"\s*(?:[\w\"`\[\]]+\.)*[\"`\[]?(\w+)")
 _TABLE = re.compile(r"^\s*table\s+", re.IGNORECASE)
 
@@ -92,9 +114,21 @@ def command(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
     if word == "CALL" and (name := _CALLED.match(body)) and name.group(1).lower() in ctx.catalog.routines:
         # its statements were analysed where it is defined
         return [statement_lineage(ctx, "CALL", None, [])]
+    if word in ("CREATE", "ALTER", "DROP"):
+        about = body.upper().split()
+        if without_data_words([word, *about[:7]]) is not None or _changes_no_columns(about):
+            return [statement_lineage(ctx, word, None, [])]
     if word in _COMMANDS_WITHOUT_LINEAGE:
         return [statement_lineage(ctx, word, None, [])]
     return report_unsupported(ctx, word or "COMMAND")
+
+
+def _changes_no_columns(words: list[str]) -> bool:
+    """ALTER TABLE t DROP PARTITION ..., ENABLE ..., OWNER TO ...: no column comes or changes its name."""
+    if len(words) < 4 or words[0] not in ("TABLE", "VIEW", "MATERIALIZED"):
+        return False
+    text = " ".join(words)
+    return any(f" {action} " in f"{text} " for action in _HARMLESS_ACTIONS)
 
 
 def _parts(text: str) -> list[NamePart]:

@@ -19,8 +19,10 @@ Connection: TypeAlias = duckdb.DuckDBPyConnection
 
 # Eight processes that commit one after the other fit into it, each with a few seconds of work.
 WAIT_SECONDS = 30.0
-# A transaction that DuckDB cannot write down fails as one that another overtook does, and is no better tried again.
-_DISK_FAILED = re.compile(r"Could not \w+ file|No space left|IO Error")
+# How DuckDB speaks of a transaction that another overtook. One that failed otherwise, or that the disk does not take,
+# raises the same exception, and is no better tried again.
+_OVERTAKEN = re.compile(r"conflict|another transaction|altered", re.IGNORECASE)
+_DISK_FAILED = re.compile(r"Could not \w+ file|Cannot \w+ file|No space left|IO Error")
 
 
 class DuckDBFile:
@@ -127,6 +129,8 @@ class DuckDBFile:
                     f"{self.path}: {first_line(error)}",
                     remedy="Nothing was committed. See that the disk has room and can be written, and run again.",
                 ) from error
+            if not _OVERTAKEN.search(str(error)):
+                raise TargetError(f"{self.path}: {first_line(error)}", remedy="Nothing was committed.") from error
             raise ConcurrentModification(
                 f"{self.path}: another transaction changed the table: {first_line(error)}",
                 remedy="Nothing was committed. Read the table again and repeat the change.",

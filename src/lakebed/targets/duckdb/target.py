@@ -9,6 +9,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
+from lakebed.errors import TargetError
 from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
@@ -47,6 +48,11 @@ class DuckDBTarget:
         wait_seconds: float = WAIT_SECONDS,
     ) -> None:
         path = local_path(absolute(file))
+        if "?" in str(path):
+            raise TargetError(
+                f"{path} cannot be a DuckDB file: DuckDB takes a ? in a path for the beginning of settings",
+                remedy="Choose a path without it.",
+            )
         self._file = DuckDBFile(path, wait_seconds=wait_seconds)
         self._table = table
         self._storage = storage or Storage()
@@ -103,7 +109,7 @@ class DuckDBTarget:
         self._area.remove(staging.id)
         # What another wrote between the plan and this commit was never counted, and must not be covered up.
         left = replace(after, fingerprint=self._file.left if alone else "another wrote").seen
-        return Commit(after.version, after.rows, len(change.add), 0, left)
+        return Commit(after.version, after.rows, len(change.add), 0, left=left)
 
     def merge_rows(self, state: TableState, staging: Staging, merge: RowMerge) -> RowsMerged:
         """Merges staged rows in one transaction; one that changes no row, or only asks, is rolled back."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import ValidationError as PydanticValidationError
@@ -19,16 +19,16 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.table import Table
 from requests.exceptions import RequestException
-from sqlalchemy import Select, create_engine, select
+from sqlalchemy import Select, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import NullPool
 
 from lakebed.config import DEFAULT_CATALOG, is_secret_name
 from lakebed.errors import ConfigError, LakebedError, TargetError, first_line, redacted, system_refusal
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.storage import local_path, make_private_folder
+from lakebed.targets.iceberg.sql_catalog import LeanSqlCatalog
 
 # How long a SQLite catalog waits for another process's commit, which takes milliseconds.
 SQLITE_TIMEOUT_SECONDS = 60
@@ -127,11 +127,21 @@ class CatalogSettings:
                     f"the Iceberg catalog {self.describe()} cannot be opened: {first_line(unfit)}",
                     remedy=f"Correct [catalog.{self.name}] in lakebed.toml: a catalog has a type and a uri.",
                 ) from unfit
-            if isinstance(catalog, SqlCatalog) and self.sqlite_file is None:
-                # A server counts connections: one is open while it is used, not as long as the catalog is known.
-                catalog.engine.dispose()
-                catalog.engine = create_engine(properties["uri"], poolclass=NullPool)
-            return catalog
+            return LeanSqlCatalog.of(catalog) if type(catalog) is SqlCatalog else catalog
+
+    def with_lent_keys(self, properties: Mapping[str, str]) -> StorageSettings | None:
+        """The storage settings with the keys of these properties; None where the settings have keys, or these none."""
+        own = self.storage
+        if own.access_key_id or own.profile or own.role_arn or own.anonymous or not properties.get("s3.access-key-id"):
+            return None
+        return replace(
+            own,
+            access_key_id=properties["s3.access-key-id"],
+            secret_access_key=properties.get("s3.secret-access-key"),
+            session_token=properties.get("s3.session-token"),
+            endpoint_url=own.endpoint_url or properties.get("s3.endpoint"),
+            region=own.region or properties.get("s3.region") or properties.get("client.region"),
+        )
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:

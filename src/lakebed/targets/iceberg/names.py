@@ -1,6 +1,11 @@
 """What names prove: whether a column of a file may be known by its name, or only by its field id."""
 
-from pyiceberg.schema import index_by_id
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from uuid import UUID
+
+from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.table import Table
 
 
@@ -13,19 +18,35 @@ def names_suffice(table: Table) -> bool:
     schemas = table.schemas()
     if len(schemas) <= max(schemas) or not mapping_agrees(table):
         return False
-    name_of: dict[int, str] = {}
-    id_of: dict[str, int] = {}
-    for schema in schemas.values():
-        for field_id in index_by_id(schema):
-            name = str(schema.find_column_name(field_id))
-            if name_of.setdefault(field_id, name) != name or id_of.setdefault(name.casefold(), field_id) != field_id:
-                return False
-    return True
+    return _history(table.metadata.table_uuid).is_unique(schemas)
+
+
+@dataclass
+class _NameHistory:
+    """Which name each field id had, and which id each name. A schema never changes, so each is looked at once."""
+
+    name_of: dict[int, str] = field(default_factory=dict)
+    id_of: dict[str, int] = field(default_factory=dict)
+    seen: set[int] = field(default_factory=set)
+    unique: bool = True
+
+    def is_unique(self, schemas: Mapping[int, Schema]) -> bool:
+        for number in [number for number in schemas if number not in self.seen]:
+            for field_id, name in schemas[number]._lazy_id_to_name.items():
+                known = self.name_of.setdefault(field_id, name), self.id_of.setdefault(name.casefold(), field_id)
+                self.unique = self.unique and known == (name, field_id)
+            self.seen.add(number)
+        return self.unique
+
+
+@lru_cache(maxsize=64)
+def _history(table_uuid: UUID) -> _NameHistory:
+    return _NameHistory()
 
 
 def field_ids_where_needed(table: Table) -> dict[str, int]:
     """The ids of the table's columns; none where names say the same."""
-    return {} if names_suffice(table) else {field.name: field.field_id for field in table.schema().fields}
+    return {} if names_suffice(table) else {one.name: one.field_id for one in table.schema().fields}
 
 
 def mapping_agrees(table: Table) -> bool:
@@ -44,7 +65,7 @@ def mapped_ids(table: Table) -> dict[str, int]:
         return {}
     present = index_by_id(table.schema())
     return {
-        name: field.field_id
-        for name, field in mapping._field_by_name.items()
-        if field.field_id is not None and field.field_id in present
+        name: one.field_id
+        for name, one in mapping._field_by_name.items()
+        if one.field_id is not None and one.field_id in present
     }

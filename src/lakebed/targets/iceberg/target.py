@@ -25,10 +25,11 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, TargetError
+from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
-from lakebed.storage import Storage, is_local, local_path
+from lakebed.storage import Storage, is_local, join, local_path
 from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, TableState
 from lakebed.targets.iceberg import maintenance
 from lakebed.targets.iceberg.branches import at_branch, publish, require_branch, require_ref, require_trunk
@@ -138,6 +139,12 @@ class IcebergTarget:
             return absent()
         with self.settings.translated_errors():
             return table_state(table)
+
+    def lent_storage(self) -> StorageSettings | None:
+        """The keys that the catalog hands out for the table, or that it is configured with; None where it has none."""
+        table = self.table()
+        given = self.catalog.properties if table is None else table.io.properties
+        return self.settings.with_lent_keys(given)
 
     def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         if not state.files:
@@ -273,6 +280,7 @@ class IcebergTarget:
             rows=self._rows(table),
             files_added=len(change.add),
             files_removed=len(change.remove),
+            places={file.path: join(staging.folder, file.path) for file in change.add},
         )
 
     def _create(self, staging: Staging, change: Change) -> Table:
@@ -323,7 +331,7 @@ class IcebergTarget:
             return  # whether it was committed cannot be asked now, so the files stay
         if table is not None and landed(table.metadata, staging):
             return
-        storage = Storage(self.settings.storage)
+        storage = Storage(self.lent_storage() or self.settings.storage)
         storage.delete(entry.uri for entry in storage.list(staging.folder))
         if is_local(staging.folder):
             shutil.rmtree(local_path(staging.folder), ignore_errors=True)
@@ -336,7 +344,7 @@ class IcebergTarget:
 
     def orphans(self, before: datetime) -> tuple[str, ...]:
         """Files that crashed writers of ours left, none of them younger than this; no snapshot names one."""
-        storage, places = Storage(self.settings.storage), self._places()
+        storage, places = Storage(self.lent_storage() or self.settings.storage), self._places()
         running = running_stagings(places)
         listed = [entry for place in places for entry in storage.list(place)]
         # The table is loaded after the listing: what was committed in between is in use.
@@ -344,7 +352,7 @@ class IcebergTarget:
 
     def remove_orphans(self, files: Sequence[str]) -> None:
         """Removes what `orphans` found, and local folders of stagings that are empty then."""
-        Storage(self.settings.storage).delete(files)
+        Storage(self.lent_storage() or self.settings.storage).delete(files)
         for folder in [folder for place in self._places() for folder in local_stagings(place)]:
             with suppress(OSError):  # not empty
                 os.rmdir(folder)

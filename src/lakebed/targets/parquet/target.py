@@ -23,8 +23,8 @@ from lakebed.targets.parquet.slices import affected
 from lakebed.targets.parquet.state import DatasetFiles, version
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 
-# Parquet counts milliseconds and finer, and a column of no type would be one that Spark cannot read.
-RULES = FormatRules(coarsest_time_unit="ms", null_type=False)
+# Parquet counts milliseconds and finer, has no struct without fields, and a column of no type Spark could not read.
+RULES = FormatRules(coarsest_time_unit="ms", null_type=False, empty_structs=False)
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=False, partition_in_path=True)
 
 
@@ -108,7 +108,7 @@ class ParquetTarget:
         kept = [file for file in state.files if file.uri not in removed]
         if narrow := {file.uri for file in self.files_to_widen(state, change.evolution)} - removed:
             raise TargetError(
-                f"{len(narrow)} files of {self._root} hold a column in the type it had before and would stay,"
+                f"{len(narrow)} files of {self._root} hold a widened column in its narrower type and would stay,"
                 f" {min(narrow)} among them",
                 remedy="Rewrite them in the same change: ParquetTarget.files_to_widen names them.",
             )
@@ -130,6 +130,7 @@ class ParquetTarget:
             rows=state.rows - sum(file.rows for file in change.remove) + sum(file.rows for file in change.add),
             files_added=len(change.add),
             files_removed=len(change.remove),
+            places={put.staged: join(self._root, put.final) for put in puts},
         )
 
     def last_commit(self) -> PastCommit | None:
