@@ -3,7 +3,6 @@
 import sys
 from typing import Annotated, Literal
 
-import pyarrow as pa
 import typer
 
 import lakebed
@@ -77,6 +76,9 @@ def merge(
 def _given(source: list[str]) -> "lakebed.MergeInput":
     if source != ["-"]:
         return source[0] if len(source) == 1 else source
+    # The help of a command waits for no engine.
+    import pyarrow as pa
+
     try:
         return pa.ipc.open_stream(sys.stdin.buffer)
     except (pa.ArrowInvalid, EOFError) as error:
