@@ -8,7 +8,7 @@ run code, read the imports below it; a test keeps the two equal.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # public name -> the module that holds it
 PUBLIC: dict[str, str] = {

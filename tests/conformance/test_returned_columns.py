@@ -15,10 +15,10 @@ from tests.support.iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open
 
 import lakebed
 from lakebed.engines.arrow.load import ArrowEngine
-from lakebed.pipeline.commit import Replacement, _replace_slice
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import Policy, plan_evolution
 from lakebed.table.merge import merge
+from lakebed.table.replace import Replacement, replace_slice
 from lakebed.targets.iceberg.target import IcebergTarget
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def test_a_load_that_rewrites_a_file(tmp_path: Path, story: Story) -> None:
     )
     staging = target.stage(state, evolution)
     engine = ArrowEngine()
-    _replace_slice(target, engine, state, staging, Replacement(evolution, OCTOBER, ()))
+    replace_slice(target, engine, state, staging, Replacement(evolution, OCTOBER, ()))
     kept = {row["id"] for row in table_of(story.second).to_pylist()}
     if "key" in story.name:
         kept = {30}

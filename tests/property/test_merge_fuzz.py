@@ -95,7 +95,7 @@ class Draw:
         )
         texts = [name for name in names if chains[name] == "text" and (existing is None or name in existing.columns)]
         partition_by = pick.choice(texts) if self.partitions and texts and pick.random() < 0.5 else None
-        if existing is None and partition_by not in incoming.columns:
+        if len((existing or incoming).columns) < 2 or (existing is None and partition_by not in incoming.columns):
             partition_by = None
         return Case(existing, incoming, what, pick.randint(1, 4), partition_by, pick.random() < 0.3)
 
@@ -191,7 +191,7 @@ def check(number: str, kind: str, engine: MergeEngine, *, frame: Callable[[pa.Ta
     with tempfile.TemporaryDirectory() as parent:
         filled_by_merge = case.existing is not None and (kind == "iceberg" or case.partition_by is not None)
         if filled_by_merge and not _fillable(case):
-            is_delivered = case.partition_by in case.incoming.columns
+            is_delivered = case.partition_by in case.incoming.columns and len(case.incoming.columns) > 1
             case = replace(case, existing=None, partition_by=case.partition_by if is_delivered else None)
         target = create(kind, case, Path(parent))
         before = case.existing

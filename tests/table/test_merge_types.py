@@ -147,3 +147,12 @@ def test_merge_demanded_of_a_duckdb_table_is_done_whatever_the_keys(tmp_path: Pa
     changed = pa.table({"f": [float("nan"), 0.0, 9.0], "merge_action": ["Y", "Z", "n"]})
     done = lakebed.merge(changed, place, keys="f", use_merge=True)
     assert (done.inserted, done.updated, done.total) == (1, 2, 4)
+
+
+@pytest.mark.parametrize("engine", ["arrow", "duckdb"])
+def test_a_table_of_partition_columns_alone_is_refused(engine: EngineName, tmp_path: Path) -> None:
+    """A Parquet file without columns has no rows: they would all be lost."""
+    with pytest.raises(DatasetMergeError, match="partitioned by all of its columns") as caught:
+        lakebed.merge(pa.table({"p": ["a", "b"]}), str(tmp_path / "t"), keys="p", partition_by="p", engine=engine)
+    assert caught.value.kind == "SCHEMA_INCOMPATIBLE"
+    assert not (tmp_path / "t").exists()

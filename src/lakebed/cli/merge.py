@@ -1,14 +1,12 @@
 """`lakebed merge`: new rows into a table."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
-import pyarrow as pa
 import typer
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
-from lakebed.config import OnConflict
 from lakebed.engines.protocols.engine import EngineName
 from lakebed.errors import SourceError
 from lakebed.merge_core.spec import MergeStrategy, Missing
@@ -48,7 +46,8 @@ def merge(
         typer.Option("--schema-evolution/--no-schema-evolution", help="Add new columns and widen types, or refuse."),
     ] = True,
     on_conflict: Annotated[
-        OnConflict, typer.Option(help="A type that does not fit: refuse, or variant for a column of its own.")
+        Literal["refuse", "variant"],
+        typer.Option(help="A type that does not fit: refuse, or variant for a column of its own."),
     ] = "refuse",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and touch nothing.")] = False,
     workdir: Workdir = None,
@@ -77,6 +76,9 @@ def merge(
 def _given(source: list[str]) -> "lakebed.MergeInput":
     if source != ["-"]:
         return source[0] if len(source) == 1 else source
+    # The help of a command waits for no engine.
+    import pyarrow as pa
+
     try:
         return pa.ipc.open_stream(sys.stdin.buffer)
     except (pa.ArrowInvalid, EOFError) as error:

@@ -143,10 +143,7 @@ def read_rows(
     physical: pa.Schema | None = None,
     in_path: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of files in the table's schema, batch by batch; values of paths are columns like others.
-
-    `physical` has the ids by which the columns of files are found, where there are any.
-    """
+    """The rows of files in the table's schema; `physical` has ids by which columns are found, where there are any."""
     rules = Rules(schema, schema if physical is None else physical, in_path=tuple(in_path))
     for batch, _, _ in _together(_batches([(file, None) for file in files], rules, storage), at_once(schema)):
         yield batch
@@ -346,7 +343,6 @@ def _joined(parts: Sequence[_Part]) -> _Part:
 
 def _batches_of(reader: pq.ParquetFile, file: DataFile, matched: Matched | None, rules: Rules) -> Iterator[_Part]:
     schema, paths = rules.schema, _path_values(file, rules.in_path)
-    # The physical fields have the ids by which the file's columns are found.
     inside = set(rules.physical.names)
     fields = [rules.physical.field(field.name) if field.name in inside else field for field in schema]
     present = reader.schema_arrow

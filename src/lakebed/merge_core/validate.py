@@ -94,7 +94,8 @@ def unify(
     try:
         evolution = plan_evolution(current, incoming, policy)
     except SchemaIncompatible as error:
-        if fold(error.column.partition(".")[0]) in {fold(key) for key in spec.keys}:
+        # Keys are no structs, and their names may have dots.
+        if fold(error.column) in {fold(key) for key in spec.keys}:
             raise refusals.key_types(spec, column=error.column, target=error.current, source=error.incoming) from error
         raise refusals.incompatible(spec, error.message, column=error.column, remedy=error.remedy) from error
     except SchemaError as error:

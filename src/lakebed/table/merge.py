@@ -187,9 +187,10 @@ class _Run:
 
     def _refusal(self, error: Exception) -> DatasetMergeError | None:
         """What the merge says of an error that is not in its words yet."""
-        if isinstance(error, UnsupportedType):
-            # A type that the target cannot hold is refused like any other that does not fit.
-            return refusals.incompatible(self.spec, error.message, column=error.column, remedy=error.remedy)
+        if isinstance(error, SchemaError):
+            # Columns that the target cannot hold are refused like any other that do not fit.
+            column = getattr(error, "column", None)
+            return refusals.incompatible(self.spec, error.message, column=column, remedy=error.remedy)
         if isinstance(error, LakebedError) or not isinstance(error, OSError | pa.ArrowException):
             return None
         return refusals.engine_failed(

@@ -1,16 +1,21 @@
 """The data source `lakebed`: tables read and written from SQL and DataFrames, by the name alone."""
 
 import json
+import pickle
+import subprocess
 from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 from pyspark.errors import PySparkException
-from tests.support.spark_cluster import Server
+from pyspark.sql.types import StructType
+from tests.support.spark_cluster import Server, spark_home
 
 import lakebed
 from lakebed.engines.spark.session import Session
+from pyspark_lakebed.source import LakebedSource
 
 pytestmark = pytest.mark.spark
 
@@ -144,3 +149,32 @@ with open_session(load_settings({kind: url})) as session:
 def test_it_works_on_spark_connect(spark_connect: Server, tmp_path: Path) -> None:
     said = spark_connect.run(CLIENT, "remote", f"parquet:{tmp_path}/t", str(tmp_path / "work"))
     assert json.loads(said.splitlines()[-1]) == [100, 2500]
+
+
+# What a worker does: it has pyarrow, and what Spark itself brings.
+WORKER = """
+import glob, sys
+home, given, back = sys.argv[1:]
+sys.path[:0] = glob.glob(home + "/python/lib/*.zip")
+import pyarrow as pa
+from pyspark import cloudpickle
+reader, writer = cloudpickle.loads(open(given, "rb").read())
+rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+assert "lakebed-kernels-" in str(sys.modules["lakebed"].__path__)
+message = writer.write(iter([pa.RecordBatch.from_pylist(rows)]))
+open(back, "wb").write(cloudpickle.dumps((rows, message)))
+"""
+
+
+def test_workers_need_pyarrow_alone(pyarrow_only: Path, options: dict[str, str], tmp_path: Path) -> None:
+    target = f"parquet:{tmp_path}/t"
+    lakebed.write(pa.table({"id": [1, 2], "day": ["mon", "tue"]}), target, workdir=options["workdir"])
+    source = LakebedSource({**options, "path": target})
+    schema = StructType().add("id", "long").add("day", "string")
+    given, back = tmp_path / "given", tmp_path / "back"
+    given.write_bytes(cloudpickle.dumps((source.reader(schema), source.writer(schema, False))))
+    subprocess.run([str(pyarrow_only), "-c", WORKER, str(spark_home()), str(given), str(back)], check=True)
+    rows, message = pickle.loads(back.read_bytes())
+    assert rows == [{"id": 1, "day": "mon"}, {"id": 2, "day": "tue"}]
+    source.writer(schema, False).commit([message])
+    assert [row["id"] for row in contents(target, options)] == [1, 1, 2, 2]

@@ -14,6 +14,7 @@ from lakebed.engines.spark.merge import SparkMerge
 from lakebed.engines.spark.session import Session
 from lakebed.table.merge import merge
 from lakebed.testing.merge import MergeConformance
+from lakebed.testing.merge_name_scenarios import NAMES, PARTITIONED_NAMES
 from lakebed.testing.merge_scenarios import Scenario
 
 pytestmark = pytest.mark.spark
@@ -29,6 +30,11 @@ class OnSpark(MergeConformance):
     def make_engine(self) -> SparkMerge:
         # Scenarios have few rows: without this none of them would see a worker.
         return SparkMerge(self.session.spark, driver_rows=0)
+
+    @pytest.mark.full
+    @pytest.mark.parametrize("scenario", [*NAMES, *PARTITIONED_NAMES], ids=str)
+    def test_special_names_are_ordinary(self, scenario: Scenario) -> None:
+        super().test_special_names_are_ordinary(scenario)
 
 
 class FromDataFrame(OnSpark):
@@ -50,6 +56,7 @@ class TestDataFrameIntoParquet(FromDataFrame, IntoParquet):
     pass
 
 
+@pytest.mark.full
 class TestFewRowsIntoParquet(FromDataFrame, IntoParquet):
     """A source of so few rows that this process merges them."""
 

@@ -97,6 +97,11 @@ class ParquetTarget:
                     + ("there is no such column" if column is None else f"it is {column.type}, and paths hold text"),
                     remedy="Partition by a text column, or cast this one to text.",
                 )
+        if chosen and len(chosen) >= len(evolution.final):
+            raise SchemaError(
+                f"{self._root} cannot be partitioned by all of its columns: a Parquet file without columns has no rows",
+                remedy="Leave a column out of the partitions.",
+            )
         id_ = self._journal.begin()
         return Staging(id_, self._journal.staging(id_), _physical(evolution.final, chosen), chosen)
 
