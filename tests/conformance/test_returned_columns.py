@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,14 +14,13 @@ from tests.support.iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open
 
 import lakebed
 from lakebed.engines.arrow.load import ArrowEngine
+from lakebed.engines.spark.merge import BROADCAST_ROWS, SparkMerge
+from lakebed.engines.spark.session import Session
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import Policy, plan_evolution
 from lakebed.table.merge import merge
 from lakebed.table.replace import Replacement, replace_slice
 from lakebed.targets.iceberg.target import IcebergTarget
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Row = dict[str, object]
 
@@ -218,13 +216,20 @@ def test_merge(tmp_path: Path, story: Story, engine: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("broadcast_rows", [BROADCAST_ROWS, 0], ids=["broadcast", "shuffled"])
 @stories()
-def test_merge_and_read_on_spark(tmp_path: Path, story: Story, spark: "SparkSession") -> None:
+def test_merge_and_read_on_spark(
+    tmp_path: Path, story: Story, broadcast_rows: int, spark_local: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On workers, though so few rows would be merged in this process."""
+    monkeypatch.setattr("lakebed.engines.spark.merge.DRIVER_ROWS", -1)
     target = start(tmp_path, story)
     by_pyiceberg(target, story)
-    assert merge(story.source, target, keys=story.keys, engine="spark", spark=spark).updated == 1
+    engine = SparkMerge(spark_local.spark, broadcast_rows=broadcast_rows)
+    frame = spark_local.spark.createDataFrame(story.source)
+    assert merge(frame, target, keys=story.keys, engine=engine).updated == 1
     assert plain(rows_of(target)) == plain(story.expected)
-    seen = lakebed.read(target, spark=spark).toArrow().to_pylist()
+    seen = lakebed.read(target, spark=spark_local.spark).toArrow().to_pylist()
     assert plain(seen) == plain(story.expected)
 
 
