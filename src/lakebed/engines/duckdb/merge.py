@@ -112,7 +112,7 @@ class DuckDBSource:
             self._matched = None
         if not files:
             return Matches()
-        self._reach([file.uri for file in files])
+        self._reach(unified.spec, [file.uri for file in files])
         with duckdb_failures(unified.spec, files):
             keys = self._target_keys(ready, files, layout)
             nulls = self._null_keys(ready, keys, files)
@@ -126,7 +126,7 @@ class DuckDBSource:
         if self._arrow is not None:
             self._leave_to_arrow(job.plan.spec)
             return self._arrow.write(job)
-        self._reach([job.staging.folder])
+        self._reach(job.plan.spec, [job.staging.folder])
         with duckdb_failures(job.plan.spec, job.plan.rewrite), WriteBehind(job.staging.folder) as disk:
             matched = self._matched or self._no_matches()
             return Writer(job, self._known(), matched, self._scratch, self._storage).write(disk)
@@ -135,7 +135,7 @@ class DuckDBSource:
         if self._arrow is not None:
             return self._arrow.write_source(staging)
         ready = self._known()
-        self._reach([staging.folder])
+        self._reach(ready.spec, [staging.folder])
         with duckdb_failures(ready.spec):
             written = copy(
                 self._scratch,
@@ -264,8 +264,15 @@ class DuckDBSource:
             raise merge_unavailable(spec, f"DuckDB MERGE requested but not exact here: {self._unfit}")
         log.info("%s: merging with Arrow", self._unfit)
 
-    def _reach(self, uris: Sequence[str]) -> None:
-        if any(not is_local(uri) for uri in uris):
+    def _reach(self, spec: MergeSpec, uris: Sequence[str]) -> None:
+        remote = [uri for uri in uris if not is_local(uri)]
+        if asked := [uri for uri in remote if "?" in uri]:
+            raise refusals.engine_failed(
+                spec,
+                f"DuckDB takes what follows a ? in {asked[0]} for parameters of the request",
+                remedy="Merge with engine='arrow', which reads the name as it is. Nothing was written.",
+            )
+        if remote:
             self._scratch.reach_object_store(self._storage)
 
     def _known(self) -> Ready:
