@@ -44,6 +44,7 @@ WITH_SOURCE = {
     "merge": "merge {place} new --keys id",
     "merge on arrow": "merge {place} new --keys id --engine arrow",
     "merge, asked": "merge {place} new --keys id --dry-run",
+    "write": "write {place} new",
 }
 WITH_TARGET = {
     "run": "run bills --target {place}",
@@ -59,6 +60,8 @@ WITH_TARGET = {
     "history": "history {table}",
     "rollback": "rollback {table} 1",
     "sweep": "sweep {table} --expire-days 1",
+    "write": "write rows.parquet {table}",
+    "compact": "compact {table}",
 }
 # Commands that look at a table which is not there, or at none, have nothing to refuse.
 MAY_SUCCEED_WITHOUT_TABLE = {"plan", "merge, asked", "evolve, asked", "sweep", "history", "status", "load"}
@@ -75,7 +78,8 @@ WITH_WORKDIR = {
     "history": "history parquet:good",
     "sweep": "sweep",
 }
-NEITHER = {"demo", "sample", "lineage", "doctor"}
+# `publish` takes a branch, which only a table that is there can have.
+NEITHER = {"demo", "sample", "lineage", "impact", "publish", "doctor"}
 
 
 @dataclass(frozen=True)
