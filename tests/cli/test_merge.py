@@ -1,6 +1,9 @@
 """`lakebed merge`: one object on stdout, a plan for --dry-run, exit codes."""
 
+import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -51,3 +54,37 @@ def test_a_refusal_says_why_and_exits_with_one(files: Path) -> None:
 def test_wrong_usage_exits_with_two(files: Path) -> None:
     assert run(str(files / "new.parquet"), str(files / "t"), "--keys", "id", "--strategy", "upsrt").exit_code == 2
     assert run(str(files / "new.parquet"), str(files / "t")).exit_code == 2
+
+
+def piped(data: bytes, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "lakebed", "merge", "-", "costs", "--keys", "id", "--json"]
+    return subprocess.run(command, input=data, capture_output=True, cwd=folder, check=False)
+
+
+def stream_of(*tables: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, tables[0].schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+    return sink.getvalue()
+
+
+@pytest.mark.processes
+def test_rows_come_through_a_pipe(tmp_path: Path) -> None:
+    first = piped(stream_of(pa.table({"id": [1, 2]}), pa.table({"id": [3]})), tmp_path)
+    assert json.loads(first.stdout)["inserted"] == 3, first.stderr
+    again = piped(stream_of(pa.table({"id": [3, 4]})), tmp_path)
+    said = json.loads(again.stdout)
+    assert (said["inserted"], said["updated"], said["total"]) == (1, 1, 4)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("broken", ["empty", "no stream", "cut"])
+def test_a_pipe_that_breaks_is_said_and_nothing_is_written(tmp_path: Path, broken: str) -> None:
+    whole = stream_of(pa.table({"id": list(range(5000))}))
+    data = {"empty": b"", "no stream": b"id,cost\n1,2\n", "cut": whole[: len(whole) // 2]}[broken]
+    done = piped(data, tmp_path)
+    assert done.returncode != 0
+    assert b"Traceback" not in done.stderr
+    assert json.loads(done.stdout)["error"]["remedy"]
+    assert list(tmp_path.rglob("*.parquet")) == []

@@ -22,3 +22,14 @@ def test_counts_that_do_not_balance_are_an_error() -> None:
         )
     with pytest.raises(DatasetMergeError, match="do not balance"):
         MergeResult(inserted=1, total=5, before=5)
+
+
+def test_a_notebook_shows_the_counts_and_no_markup_of_a_column() -> None:
+    shown = MergeResult(
+        inserted=1200, updated=3, deleted=0, total=1300, before=100, added_columns=("<b>x</b>",), source_rows=1203
+    )._repr_html_()
+    assert "<th style='text-align:right'>inserted</th>" in shown
+    assert "<td style='text-align:right'>1,200</td>" in shown
+    assert "&lt;b&gt;x&lt;/b&gt;" in shown
+    assert "<b>x" not in shown
+    assert "dry run" not in shown

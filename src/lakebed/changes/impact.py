@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from lakebed.changes.names import ProjectNames, split_name
-from lakebed.changes.resolve_again import Changed, StatementResolver
+from lakebed.changes.resolve_again import ChangedColumns, StatementResolver
 from lakebed.changes.result import Breakage, ColumnChange, ImpactResult, ReachedColumn
 from lakebed.changes.retype import RetypeWalk
 from lakebed.changes.walk import ImpactWalk, StatementIndex, unanalysed
@@ -69,9 +69,9 @@ class ProjectImpact:
 
     def _count_conflicts(self, statement: StatementLineage, table: str, column: str) -> list[Issue]:
         """The branches of a set operation that would no longer have as many columns as each other."""
-        gone = Changed(gone=frozenset({(self._fold(table), self._fold(column))}))
+        gone = ChangedColumns(gone=frozenset({(self._fold(table), self._fold(column))}))
         after = self._resolver.resolve(statement, gone)
-        return after.new_issues(self._resolver.resolve(statement, Changed()), ["SET_OPERATION_MISMATCH"])
+        return after.new_issues(self._resolver.resolve(statement, ChangedColumns()), ["SET_OPERATION_MISMATCH"])
 
     def of(
         self,

@@ -12,7 +12,7 @@ _MAKERS = ("CREATE", "CACHE", "ALTER_VIEW")
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedColumns:
     """Columns with other types, and columns that are gone."""
 
     types: Mapping[ColumnKey, str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class StatementResolver:
         self._tables = {table.name: table for table in tables}
         self._dialect = dialect
 
-    def resolve(self, statement: StatementLineage, changed: Changed) -> Resolved:
+    def resolve(self, statement: StatementLineage, changed: ChangedColumns) -> Resolved:
         """A statement, with only the tables described that it reads or writes."""
         own = statement.target if statement.statement_type.startswith(_MAKERS) else None
         described = [
@@ -58,7 +58,7 @@ class StatementResolver:
         types = {column.name: column.data_type for column in made.columns} if made is not None else {}
         return Resolved(types, result.issues)
 
-    def _described(self, table: CatalogTable, changed: Changed) -> dict[str, object]:
+    def _described(self, table: CatalogTable, changed: ChangedColumns) -> dict[str, object]:
         columns = []
         for column in table.columns:
             key = (self._index.fold(table.name), self._index.fold(column.name))

@@ -7,7 +7,7 @@ no longer fits is told. Statements of which nothing changes end the walk, howeve
 from collections import deque
 
 from lakebed.changes.names import ProjectNames
-from lakebed.changes.resolve_again import Changed, StatementResolver
+from lakebed.changes.resolve_again import ChangedColumns, StatementResolver
 from lakebed.changes.result import Breakage, ColumnChange, ReachedColumn
 from lakebed.changes.walk import ColumnKey, StatementIndex
 from lakebed.lineage.contract import Issue, StatementLineage
@@ -75,9 +75,9 @@ class RetypeWalk:
 
     def _look_again(self, place: int, statement: StatementLineage) -> set[str]:
         """Resolves a statement with the new types; returns its target where columns of it got other types."""
-        after = self._resolver.resolve(statement, Changed(self._types))
+        after = self._resolver.resolve(statement, ChangedColumns(self._types))
         if any(issue.code == TYPE_CONFLICT for issue in after.issues):
-            before = self._resolver.resolve(statement, Changed())
+            before = self._resolver.resolve(statement, ChangedColumns())
             for issue in after.new_issues(before, [TYPE_CONFLICT]):
                 self._break(statement, issue)
         target = statement.target

@@ -6,7 +6,7 @@ import typer
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
-from lakebed.cli.options import Master, Remote
+from lakebed.cli.options import Master, Remote, split_names
 
 
 def compact(
@@ -32,7 +32,7 @@ def compact(
             target,
             target_size=target_size,
             period=period,
-            sort_by=[name.strip() for name in (sort_by or "").split(",") if name.strip()] or None,
+            sort_by=split_names(sort_by) or None,
             dry_run=dry_run,
             master=master,
             remote=remote,

@@ -7,6 +7,7 @@ import typer
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
+from lakebed.cli.options import split_names
 from lakebed.engines.protocols.engine import EngineName
 from lakebed.errors import SourceError
 from lakebed.merge_core.spec import MergeStrategy, Missing
@@ -58,14 +59,14 @@ def merge(
         result = lakebed.merge(
             _given(source),
             target,
-            keys=_names(keys),
+            keys=split_names(keys),
             strategy=strategy,
             engine=engine,
             use_merge=use_merge,
             schema_evolution=schema_evolution,
             missing=missing,
-            dedup_order_by=_names(dedup_order_by) or None,
-            partition_by=_names(partition_by) or None,
+            dedup_order_by=split_names(dedup_order_by) or None,
+            partition_by=split_names(partition_by) or None,
             on_conflict=on_conflict,
             dry_run=dry_run,
             workdir=workdir,
@@ -104,7 +105,3 @@ def _render(result: "lakebed.MergeResult") -> None:
         OUT.print(f"new columns: {escape(', '.join(result.added_columns))}")
     if result.waiting_columns:
         OUT.print(f"waiting for a value, to have a type: {escape(', '.join(result.waiting_columns))}")
-
-
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]

@@ -70,3 +70,8 @@ NoStage = Annotated[bool | None, typer.Option("--no-stage", help=_help(Settings,
 Strict = Annotated[bool | None, typer.Option("--strict", help=_help(Settings, "strict"))]
 Master = Annotated[str | None, typer.Option(help=_help(SparkSection, "master"))]
 Remote = Annotated[str | None, typer.Option(help=_help(SparkSection, "remote"))]
+
+
+def split_names(text: str | None) -> list[str]:
+    """The names of an option that takes several, with commas between them."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]

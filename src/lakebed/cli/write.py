@@ -6,7 +6,7 @@ import typer
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show, warn
-from lakebed.cli.options import Master, Remote
+from lakebed.cli.options import Master, Remote, split_names
 from lakebed.config import OnConflict
 from lakebed.errors import ConfigError
 from lakebed.model import WriteMode
@@ -57,7 +57,7 @@ def write(
             target,
             mode=mode,
             slice=_slice(slice_ or [], slice_null or []),
-            partition_by=[name.strip() for name in (partition_by or "").split(",") if name.strip()] or None,
+            partition_by=split_names(partition_by) or None,
             on_conflict=on_conflict,
             txn=None if txn is None else _txn(txn),
             master=master,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakebed.errors import ConfigError
-from lakebed.lineage.dbt_words import DbtRelation, ModelConfig
+from lakebed.lineage.dbt_words import ModelConfig, RelationName
 
 SchemaTable = dict[str, object]
 
@@ -36,7 +36,7 @@ class DbtNode:
     compiled: str
     version: str | None
     config: ModelConfig
-    relation: DbtRelation
+    relation: RelationName
     columns: tuple[Mapping[str, object], ...]
     # documented columns need not be all of them, except where a contract enforces them
     contract: bool
@@ -69,7 +69,7 @@ class DbtNode:
             compiled=_text(node.get("compiled_code")) or _text(node.get("compiled_sql")),
             version=None if version is None else str(version),
             config=ModelConfig({str(key): value for key, value in config.items()}),
-            relation=DbtRelation(tuple(part for part in parts if part), _text(node.get("relation_name")) or None),
+            relation=RelationName(tuple(part for part in parts if part), _text(node.get("relation_name")) or None),
             columns=tuple(columns),
             contract=bool(contract.get("enforced")),
         )

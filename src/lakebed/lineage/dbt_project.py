@@ -16,7 +16,7 @@ from lakebed.lineage.analyze import Script, ScriptTarget
 from lakebed.lineage.contract import Issue
 from lakebed.lineage.dbt_artifacts import DbtNode, catalog_columns, dbt_tables, read_artifact
 from lakebed.lineage.dbt_files import DbtFiles, ModelFile
-from lakebed.lineage.dbt_words import DbtRelation, DbtWords, ModelConfig, stub_type
+from lakebed.lineage.dbt_words import DbtWords, ModelConfig, RelationName, stub_type
 from lakebed.lineage.dialects import find_dialect
 from lakebed.lineage.identifiers import table_parts
 from lakebed.lineage.project_files import Project, template_issue
@@ -86,7 +86,7 @@ class _Renderer:
         for name, macro in found.items():
             self._words.define_macro(name, macro)
 
-    def render(self, sql: str, config: ModelConfig, this: DbtRelation, file: str) -> tuple[str, frozenset[str]] | None:
+    def render(self, sql: str, config: ModelConfig, this: RelationName, file: str) -> tuple[str, frozenset[str]] | None:
         """The model's SQL and the models that it names; None where it cannot be rendered."""
         run = self._words.begin(config, this)
         self._environment.globals |= self._words.for_model()
@@ -131,14 +131,14 @@ class _ManifestReader:
         words = DbtWords(self, variables, dialect=dialect, project="")
         self._renderer = _Renderer(words, issues)
 
-    def model(self, name: str, package: str | None, version: str | None) -> DbtRelation:
+    def model(self, name: str, package: str | None, version: str | None) -> RelationName:
         node = self._versions.get((name, version)) if version else None
         node = node or self._models.get(name)
-        return node.relation if node is not None else DbtRelation((name,))
+        return node.relation if node is not None else RelationName((name,))
 
-    def source(self, source: str, table: str) -> DbtRelation:
+    def source(self, source: str, table: str) -> RelationName:
         node = self._sources.get((source, table))
-        return node.relation if node is not None else DbtRelation((source, table))
+        return node.relation if node is not None else RelationName((source, table))
 
     def project(self) -> Project:
         scripts: list[Script] = []
@@ -198,12 +198,12 @@ class _FileReader:
         for file, text in files.macros.items():
             self._renderer.add_macros(text, file)
 
-    def model(self, name: str, package: str | None, version: str | None) -> DbtRelation:
+    def model(self, name: str, package: str | None, version: str | None) -> RelationName:
         wanted = [f"{name}_v{version}", f"{name}.v{version}", name] if version else [name]
-        return next((self._relations[one] for one in wanted if one in self._relations), DbtRelation((name,)))
+        return next((self._relations[one] for one in wanted if one in self._relations), RelationName((name,)))
 
-    def source(self, source: str, table: str) -> DbtRelation:
-        return DbtRelation(self._files.sources.get((source, table), (source, table)))
+    def source(self, source: str, table: str) -> RelationName:
+        return RelationName(self._files.sources.get((source, table), (source, table)))
 
     def project(self) -> Project:
         rendered = {file: self._render(file) for file in self._files.models}
@@ -242,9 +242,9 @@ class _FileReader:
             yield _table(parts, columns, complete=False)
 
 
-def _relation(name: str, config: ModelConfig) -> DbtRelation:
+def _relation(name: str, config: ModelConfig) -> RelationName:
     parts = (config.text("database"), config.text("schema"), config.text("alias") or name)
-    return DbtRelation(tuple(part for part in parts if part))
+    return RelationName(tuple(part for part in parts if part))
 
 
 def _table(parts: Sequence[str], columns: Sequence[Mapping[str, str]], *, complete: bool) -> Mapping[str, object]:

@@ -71,7 +71,7 @@ class _ConfigWord:
 
 
 @dataclass(frozen=True, slots=True)
-class DbtRelation:
+class RelationName:
     """A table as templates see it: its text is its name, written as the dialect writes names."""
 
     parts: tuple[str, ...]
@@ -99,19 +99,19 @@ class DbtRelation:
     def database(self) -> str:
         return self.parts[-3] if len(self.parts) > 2 else ""
 
-    def include(self, **_: object) -> "DbtRelation":
+    def include(self, **_: object) -> "RelationName":
         return self
 
-    def quoted(self, dialect: str) -> "DbtRelation":
-        return DbtRelation(self.parts, self.written, "`" if dialect in _BACKTICKS else '"')
+    def quoted(self, dialect: str) -> "RelationName":
+        return RelationName(self.parts, self.written, "`" if dialect in _BACKTICKS else '"')
 
 
 class RelationNames(Protocol):
     """Where a project's names lead."""
 
-    def model(self, name: str, package: str | None, version: str | None) -> DbtRelation: ...
+    def model(self, name: str, package: str | None, version: str | None) -> RelationName: ...
 
-    def source(self, source: str, table: str) -> DbtRelation: ...
+    def source(self, source: str, table: str) -> RelationName: ...
 
 
 class _MacroReturn(jinja2.TemplateRuntimeError):
@@ -194,7 +194,7 @@ class _ModelRun:
     """The model that is rendered now."""
 
     config: ModelConfig
-    this: DbtRelation
+    this: RelationName
     stubs: dict[str, None] = field(default_factory=dict)
     refs: dict[str, None] = field(default_factory=dict)
 
@@ -207,10 +207,10 @@ class DbtWords:
         self.variables = variables
         self.dialect = dialect
         self.project = project
-        self.current = _ModelRun(ModelConfig(), DbtRelation(("",)))
+        self.current = _ModelRun(ModelConfig(), RelationName(("",)))
         self._macros: dict[str, Callable[..., object]] = {}
 
-    def begin(self, config: ModelConfig, this: DbtRelation) -> _ModelRun:
+    def begin(self, config: ModelConfig, this: RelationName) -> _ModelRun:
         """The next template is this model's."""
         self.current = _ModelRun(config, this)
         return self.current
@@ -274,14 +274,14 @@ class DbtWords:
             "zip": zip,
         }
 
-    def _ref(self, *parts: object, **named: object) -> DbtRelation:
+    def _ref(self, *parts: object, **named: object) -> RelationName:
         version = named.get("version", named.get("v"))
         name = str(parts[-1]) if parts else ""
         self.current.refs[name] = None
         package = str(parts[0]) if len(parts) > 1 else None
         return self.names.model(name, package, None if version is None else str(version)).quoted(self.dialect)
 
-    def _source(self, *parts: object, **_: object) -> DbtRelation:
+    def _source(self, *parts: object, **_: object) -> RelationName:
         names = [str(part) for part in parts]
         if len(names) != 2:
             raise jinja2.TemplateRuntimeError(f"source({', '.join(names)}) does not name a source and a table")

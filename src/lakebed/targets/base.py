@@ -26,8 +26,6 @@ class Capabilities:
 
     made_of_files: bool  # engines rewrite its data files; otherwise the target changes rows itself
     rules: FormatRules
-    # An added or widened column is a metadata change; otherwise files that hold a widened column are rewritten.
-    evolves_without_rewrite: bool
     partition_in_path: bool  # the partition column lies in the path, not in the file
 
 

@@ -57,7 +57,7 @@ class SparkRows:
         with ExitStack() as stack:
             session = stack.enter_context(open_session(settings, spark=given))
             if is_dataframe(data):
-                yield FrameSource(data, session, storage, settings)
+                yield FrameRowsSource(data, session, storage, settings)
             elif isinstance(data, str | PathLike):
                 yield PathSource(fspath(data), session, storage, settings)
             else:
@@ -84,7 +84,7 @@ class SessionSource:
         require_shared(folder, self._session)
 
 
-class FrameSource(SessionSource):
+class FrameRowsSource(SessionSource):
     """A Spark DataFrame."""
 
     def __init__(self, frame: DataFrame, session: Session, storage: StorageSettings, settings: Settings) -> None:

@@ -29,7 +29,6 @@ from lakebed.targets.shared.sums import no_totals
 CAPABILITIES = Capabilities(
     made_of_files=False,
     rules=RULES,
-    evolves_without_rewrite=True,
     partition_in_path=False,
 )
 

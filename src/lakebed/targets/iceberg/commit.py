@@ -32,7 +32,7 @@ from lakebed.targets.iceberg.schema import evolve, iceberg_type, physical_schema
 from lakebed.targets.iceberg.slices import affected
 from lakebed.targets.iceberg.staging import STAGING_ID, commit_uuid
 from lakebed.targets.iceberg.state import current_files, data_files, version
-from lakebed.targets.iceberg.transaction import OneCommit, Replacement
+from lakebed.targets.iceberg.transaction import FileReplacement, OneCommit
 from lakebed.targets.iceberg.txns import snapshot_facts, table_facts
 
 # Snapshot properties.
@@ -172,7 +172,7 @@ def write_snapshot(
     begin_branch(transaction, branch)
     properties = snapshot_properties(staging, change)
     appending = transaction.update_snapshot(properties, branch or MAIN_BRANCH).merge_append
-    producer = Replacement(transaction, properties, branch=branch) if leaving else appending()
+    producer = FileReplacement(transaction, properties, branch=branch) if leaving else appending()
     producer.commit_uuid = commit_uuid(staging.id)
     with producer as snapshot:
         for file in leaving:

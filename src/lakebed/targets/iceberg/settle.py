@@ -23,7 +23,7 @@ from lakebed.targets.iceberg.rows import rows_of_file
 from lakebed.targets.iceberg.schema import physical_schema
 from lakebed.targets.iceberg.staging import STAGING_ID, STAGING_PREFIX, commit_uuid, in_use, new_staging_id
 from lakebed.targets.iceberg.state import current_files, is_read_by_engines
-from lakebed.targets.iceberg.transaction import OneCommit, Replacement
+from lakebed.targets.iceberg.transaction import FileReplacement, OneCommit
 
 OPERATION = "lakebed.operation"
 SETTLE = "settle"
@@ -86,7 +86,7 @@ def _replace(table: Table, waiting: Sequence[FileScanTask], folder: str, id_: st
     files = describe_by_partition(written, folder=folder, schema=schema, metadata=table.metadata, io=table.io)
     transaction = OneCommit(table)
     begin_branch(transaction, branch)
-    replacement = Replacement(transaction, {OPERATION: SETTLE, STAGING_ID: id_}, branch=branch)
+    replacement = FileReplacement(transaction, {OPERATION: SETTLE, STAGING_ID: id_}, branch=branch)
     replacement.commit_uuid = commit_uuid(id_)
     with replacement as snapshot:
         for task in waiting:

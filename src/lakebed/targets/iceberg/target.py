@@ -51,7 +51,7 @@ from lakebed.targets.shared.refusals import changed_since_read, no_such_table, r
 from lakebed.targets.shared.sums import no_totals
 from lakebed.targets.snapshots import Expired, Publication, SnapshotRecord
 
-CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=True, partition_in_path=False)
+CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, partition_in_path=False)
 
 
 class IcebergTarget:

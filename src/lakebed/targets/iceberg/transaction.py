@@ -36,7 +36,7 @@ class OneCommit(Transaction):
         return self._known
 
 
-class Replacement(_OverwriteFiles):
+class FileReplacement(_OverwriteFiles):
     """An overwrite that reads only what it must, merges small manifests, and lets go of those that name no file."""
 
     def __init__(self, transaction: Transaction, properties: dict[str, str], *, branch: str | None) -> None:

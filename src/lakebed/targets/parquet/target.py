@@ -25,7 +25,7 @@ from lakebed.targets.shared.refusals import changed_since_read, no_such_table, r
 
 # Parquet counts milliseconds and finer, has no struct without fields, and a column of no type Spark could not read.
 RULES = FormatRules(coarsest_time_unit="ms", null_type=False, empty_structs=False)
-CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, evolves_without_rewrite=False, partition_in_path=True)
+CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, partition_in_path=True)
 
 
 class ParquetTarget:
