@@ -6,6 +6,7 @@ import pyspark
 from pyspark.errors import PySparkException
 
 from lakebed.engines.spark.session import Session
+from lakebed.engines.spark.tasks import collect
 from lakebed.errors import EngineError
 from lakebed.kernels.probe import WORKER_FACTS, worker_facts
 
@@ -29,7 +30,8 @@ def driver_version() -> str:
 def probe_worker(session: Session) -> Worker:
     """Runs one task on the session."""
     try:
-        [row] = session.spark.range(0, 1, 1, 1).mapInArrow(worker_facts, WORKER_FACTS).toArrow().to_pylist()
+        asked = session.spark.range(0, 1, 1, 1).mapInArrow(worker_facts, WORKER_FACTS)
+        [row] = collect(asked, doing="ask a worker what it has").to_pylist()
     except PySparkException as failure:
         raise EngineError(
             f"Spark started on {session.master}, but its workers did not run our kernel: {failure}",
