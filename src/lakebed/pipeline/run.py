@@ -210,7 +210,7 @@ def _load_and_reconcile(
                 what=f"the load of {ready.slice} into {target.address}",
             )
             with context.steps.step("reconcile"):
-                reconciliation = reconcile_load(target, ready, committed)
+                reconciliation = reconcile_load(target, ready, committed, context.engine)
                 pass_checkpoint("reconciled")
     except (LakebedError, KeyboardInterrupt) as error:
         seconds = _seconds_since(started)

@@ -10,14 +10,22 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from lakebed.engines.protocols.load import CompactJob, ConvertJob, FileDone, LoadProgress
-from lakebed.engines.shared.results import combine, conversion_of, for_workers, largest_first, raise_first
+from lakebed.engines.protocols.load import CompactJob, ConvertJob, CountJob, FileDone, LoadProgress
+from lakebed.engines.shared.results import (
+    combine,
+    conversion_of,
+    count_tasks,
+    counted,
+    for_workers,
+    largest_first,
+    raise_first,
+)
 from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
 from lakebed.kernels.compact import CompactTasks
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
-from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, WrittenFile
+from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, Totals, WrittenFile
 
 _POLL_SECONDS = 0.5
 _File = TypeVar("_File", SourceFile, DataFile)
@@ -63,6 +71,13 @@ class SparkEngine:
         results = _in_order(run_tasks(self._session, tasks, len(order), doing=_of(len(order), "rewrite")), order)
         raise_first(results)
         return tuple(file for written in results if isinstance(written, tuple) for file in written)
+
+    def count(self, job: CountJob) -> Totals:
+        """Rows and exact sums of the committed files, a task for each."""
+        files = len(job.files)
+        return counted(
+            run_tasks(self._session, count_tasks(job, self._storage), files, doing=_of(files, "count")), files
+        )
 
     def compact(self, job: CompactJob) -> tuple[Compacted, ...]:
         """Makes one file of each pack, a task for each."""
