@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.model import (
@@ -19,6 +17,9 @@ from lakebed.model import (
     WrittenFile,
 )
 from lakebed.schema.types import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 OnBadValue: TypeAlias = Literal["refuse", "quarantine"]
 
@@ -61,7 +62,7 @@ class CountJob:
     """
 
     files: tuple[ScanFile, ...]
-    schema: pa.Schema
+    schema: "pa.Schema"
     columns: tuple[str, ...]
     currency: str | None
     slice: Mapping[str, object]
