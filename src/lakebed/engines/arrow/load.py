@@ -10,6 +10,7 @@ from lakebed.errors import EngineError, LakebedError, UnplannedColumns
 from lakebed.kernels.compact import CompactTasks
 from lakebed.kernels.convert import Conversion
 from lakebed.kernels.convert import convert as convert_file
+from lakebed.kernels.copy import CopiedBytes, CopyTasks
 from lakebed.kernels.rewrite import rewrite as rewrite_file
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, Totals, WrittenFile
@@ -22,6 +23,12 @@ class ArrowEngine:
 
     def __init__(self, storage: StorageSettings | None = None) -> None:
         self._storage = (storage or StorageSettings()).resolved()
+
+    def copy(self, pairs: Sequence[tuple[str, str]]) -> list[CopiedBytes | LakebedError]:
+        """A task copies one file."""
+        tasks = CopyTasks(tuple(pairs), self._storage)
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            return list(pool.map(tasks, range(len(pairs))))
 
     def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, the largest first, or raises what the first bad file raised."""

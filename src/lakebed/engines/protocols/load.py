@@ -21,6 +21,9 @@ from lakebed.schema.types import Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakebed.errors import LakebedError
+    from lakebed.kernels.copy import CopiedBytes
+
 OnBadValue: TypeAlias = Literal["refuse", "quarantine"]
 
 
@@ -84,6 +87,10 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    def copy(self, pairs: Sequence[tuple[str, str]]) -> "Sequence[CopiedBytes | LakebedError]":
+        """Copies files, each from one place to another that workers reach, and says of each what arrived or why not."""
+        ...
 
     def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, or raises and leaves only staged files behind."""

@@ -21,8 +21,9 @@ from lakebed.engines.shared.results import (
     raise_first,
 )
 from lakebed.engines.spark.tasks import run_tasks
-from lakebed.errors import EngineError
+from lakebed.errors import EngineError, LakebedError
 from lakebed.kernels.compact import CompactTasks
+from lakebed.kernels.copy import CopiedBytes, CopyTasks
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
 from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, Totals, WrittenFile
@@ -39,6 +40,13 @@ class SparkEngine:
     def __init__(self, session: SparkSession, storage: StorageSettings | None = None) -> None:
         self._session = session
         self._storage = (storage or StorageSettings()).resolved()
+
+    def copy(self, pairs: Sequence[tuple[str, str]]) -> list[CopiedBytes | LakebedError]:
+        """A task copies one file."""
+        results = run_tasks(
+            self._session, CopyTasks(tuple(pairs), self._storage), len(pairs), doing=_of(len(pairs), "copy")
+        )
+        return [one for one in results if isinstance(one, CopiedBytes | LakebedError)]
 
     def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, the largest first, or raises what the first bad file raised."""
