@@ -94,10 +94,10 @@ def stage_delivery(workspace: Workspace, ledger: Ledger, delivery: Delivery, obs
 def prepare_files(context: RunContext, delivery: Delivery, address: Address) -> Delivery:
     """The delivery with its columns known and its files where the workers reach them.
 
-    A folder that is to be the table and that they do not reach is refused before anything is copied.
+    A table that lies where they do not reach is refused before anything is copied.
     """
-    if address.data_folder is not None:
-        context.require_shared(address.data_folder)
+    for place in context.target(address).write_places():
+        context.require_shared(place)
     if context.settings.no_stage:
         for file in delivery.files:
             context.require_shared(file.uri)

@@ -40,7 +40,9 @@ class SparkEngine:
         tasks = ConvertTasks(conversion, tuple(ordered), uuid.uuid4().hex)
         watch = _Watch(Notes(job.staging.folder, self._storage, tasks.run), ordered, progress)
         with watch:
-            results = _in_order(run_tasks(self._session, tasks, len(ordered)), order)
+            results = _in_order(
+                run_tasks(self._session, tasks, len(ordered), doing=_of(len(ordered), "convert")), order
+            )
         raise_first(results)
         parts = [result for result in results if isinstance(result, Converted)]
         if len(parts) != len(ordered):
@@ -58,16 +60,22 @@ class SparkEngine:
             tuple(for_workers(files[position]) for position in order),
             without.values if without else None,
         )
-        results = _in_order(run_tasks(self._session, tasks, len(order)), order)
+        results = _in_order(run_tasks(self._session, tasks, len(order), doing=_of(len(order), "rewrite")), order)
         raise_first(results)
         return tuple(file for written in results if isinstance(written, tuple) for file in written)
 
     def compact(self, job: CompactJob) -> tuple[Compacted, ...]:
         """Makes one file of each pack, a task for each."""
         packs = tuple(tuple(for_workers(file) for file in pack) for pack in job.packs)
-        results = run_tasks(self._session, CompactTasks(job.staging, self._storage, packs, job.sort_by), len(packs))
+        tasks = CompactTasks(job.staging, self._storage, packs, job.sort_by)
+        doing = f"{_of(sum(len(pack) for pack in packs), 'put')} together into {len(packs)}"
+        results = run_tasks(self._session, tasks, len(packs), doing=doing)
         raise_first(results)
         return tuple(result for result in results if isinstance(result, Compacted))
+
+
+def _of(files: int, verb: str) -> str:
+    return f"{verb} {files} file{'' if files == 1 else 's'}"
 
 
 def _in_order(results: Sequence[object], order: Sequence[int]) -> list[object]:

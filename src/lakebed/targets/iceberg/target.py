@@ -181,6 +181,14 @@ class IcebergTarget:
                 self._locks[identifier] = lock_folder(folder)
         return Staging(identifier, folder, physical_schema(schema), partitions)
 
+    def write_places(self) -> tuple[str, ...]:
+        """Where its data lies or, before it is created, the warehouse: a REST catalog names that, and has it itself."""
+        table = self.table() if self.settings.exists else None
+        if table is not None:
+            return (table.properties.get("write.data.path") or table.location(),)
+        warehouse = self.settings.properties.get("warehouse", "")
+        return (warehouse,) if "://" in warehouse else ()
+
     def owns_staging(self, folder: str) -> bool:
         *above, name = _plain(folder).split("/")
         if {".", ".."} & {*above, name} or not STAGING_NAME.fullmatch(name):
