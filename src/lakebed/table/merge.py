@@ -104,7 +104,7 @@ def merge(
     table = _open(target, settings, storage, read_only=dry_run)
     storage = borrow_keys(storage, table, source)
     with readable(source, table, storage) as given, chosen.open(given, storage.settings.resolved(), settings) as rows:
-        run = _Run(
+        return merge_rows(
             spec,
             rows,
             table,
@@ -113,12 +113,26 @@ def merge(
             use_merge=options.use_merge,
             ledger_place=None if table is target else settings.ledger_place,
         )
-        try:
-            with count_retries() as count:
-                done = retry(run.attempt, what=f"the merge into {table.address}")
-            return replace(done, retries=count.retries)
-        except ConcurrentModification as error:
-            raise refusals.concurrent(spec, target=table.address) from error
+
+
+def merge_rows(
+    spec: MergeSpec,
+    rows: MergeSource,
+    table: Target,
+    storage: Storage,
+    *,
+    dry_run: bool = False,
+    use_merge: bool | None = None,
+    ledger_place: str | Path | None = None,
+) -> MergeResult:
+    """Merges what an engine holds, and as often as another writer commits first tries again."""
+    run = _Run(spec, rows, table, storage, dry_run=dry_run, use_merge=use_merge, ledger_place=ledger_place)
+    try:
+        with count_retries() as count:
+            done = retry(run.attempt, what=f"the merge into {table.address}")
+        return replace(done, retries=count.retries)
+    except ConcurrentModification as error:
+        raise refusals.concurrent(spec, target=table.address) from error
 
 
 def _engine(engine: str | MergeEngine | None, source: MergeInput, options: EngineOptions) -> MergeEngine:
