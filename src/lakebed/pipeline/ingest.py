@@ -39,6 +39,7 @@ from lakebed.state.claims import Claim
 from lakebed.state.ledger import Ledger
 from lakebed.state.records import FileRecord
 from lakebed.storage import absolute, system_errors
+from lakebed.table.events import task
 from lakebed.table.evolve import SchemaLike
 from lakebed.targets.address import Address
 from lakebed.targets.base import TableState, Target
@@ -208,9 +209,14 @@ class _Ingest:
             return self._report(target, decided.files, state="loaded", skipped=True)
         delivery = self._delivery(decided)
         self.context.observer.loading(delivery)
-        committed = commit_files(
-            self.context, claim, self.address, state, self.spec, decided, delivery, warnings=self._warnings(decided)
-        )
+        with task("ingest", target.address) as told:
+            told.reads(sorted({one.file.uri.rpartition("/")[0] for one in decided.loads}))
+            warnings = self._warnings(decided)
+            committed = commit_files(
+                self.context, claim, self.address, state, self.spec, decided, delivery, told, warnings=warnings
+            )
+            originals = {column.name: column.original or column.name for column in committed.plan.columns}
+            told.wrote(committed.plan.evolution, originals)
         pass_checkpoint("ingest committed")
         loaded = [one.record(rows=one.facts.rows if one.facts else 0, loaded=True) for one in decided.loads]
         self.ledger.finish_files(

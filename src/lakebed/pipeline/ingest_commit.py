@@ -21,7 +21,9 @@ from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.types import Schema
 from lakebed.state.claims import Claim
 from lakebed.state.records import SchemaChange, schema_changes
+from lakebed.table.events import Task
 from lakebed.table.merge import merge_rows
+from lakebed.table.slice_totals import slice_totals
 from lakebed.targets.address import Address
 from lakebed.targets.base import TableState, Target
 
@@ -51,6 +53,7 @@ def commit_files(
     spec: IngestSpec,
     decided: Decided,
     delivery: Delivery,
+    told: Task,
     *,
     warnings: Sequence[str] = (),
 ) -> CommittedFiles:
@@ -68,7 +71,7 @@ def commit_files(
 
     try:
         if spec.keys:
-            return _merge(context, claim, address, state, spec, arrival, plan, check)
+            return _merge(context, claim, address, state, spec, arrival, plan, check, told)
         converted, replaced = commit_arrival(context, claim, address, state, arrival, check)
     except UnplannedColumns as error:
         # The plan has the columns of the files as they were inspected.
@@ -78,7 +81,8 @@ def commit_files(
         raise
     commit = replaced.commit
     with context.steps.step("reconcile"):
-        holds = _reconcile(target, decided, plan, converted).holds
+        holds = _reconcile(context, target, decided, plan, converted).holds
+    told.counted(rows=converted.source.rows, files=len(converted.files))
     return CommittedFiles(
         plan,
         rows=converted.source.rows,
@@ -165,10 +169,14 @@ def _arrival(context: RunContext, spec: IngestSpec, decided: Decided, plan: Inge
     )
 
 
-def _reconcile(target: Target, decided: Decided, plan: IngestPlan, converted: Converted) -> Reconciliation:
+def _reconcile(
+    context: RunContext, target: Target, decided: Decided, plan: IngestPlan, converted: Converted
+) -> Reconciliation:
     """What the files summed up to, against what the table sums up to now."""
     loaded = ColumnSlice({FILE: frozenset(one.identity for one in decided.loads)})
-    table = target.totals(loaded, plan.sum_columns) if decided.loads else converted.source
+    table = converted.source
+    if decided.loads:
+        table = slice_totals(target, loaded, plan.sum_columns, currency=None, engine=context.engine)
     return Reconciliation(converted.source, table, rejected_rows=converted.rejected_rows)
 
 
@@ -181,6 +189,7 @@ def _merge(
     arrival: Arrival,
     plan: IngestPlan,
     check: Callable[[Converted], None],
+    told: Task,
 ) -> CommittedFiles:
     """Converts into a staging of its own, whose files are then the source of an ordinary merge."""
     target = context.target(address)
@@ -193,7 +202,7 @@ def _merge(
         check(converted)
         with context.steps.step("commit"):
             replace_rejected_rows(context, address, opened, arrival, converted)
-            done = _merge_staged(context, target, spec, plan, staging) if converted.files else None
+            done = _merge_staged(context, target, spec, plan, staging, told) if converted.files else None
         target.abandon(opened)
     now = target.state()
     return CommittedFiles(
@@ -211,7 +220,7 @@ def _merge(
 
 
 def _merge_staged(
-    context: RunContext, target: Target, spec: IngestSpec, plan: IngestPlan, staging: Staging
+    context: RunContext, target: Target, spec: IngestSpec, plan: IngestPlan, staging: Staging, told: Task
 ) -> MergeResult:
     asked = MergeSpec.of(
         keys=[plan.name(one) for one in spec.keys],
@@ -224,7 +233,7 @@ def _merge_staged(
     engine = choose_merge_engine(context.engine.name, staging.folder, options)
     storage = context.storage
     with engine.open(staging.folder, storage.settings.resolved(), context.settings) as rows:
-        return merge_rows(asked, rows, target, storage, ledger_place=context.settings.ledger_place)
+        return merge_rows(asked, rows, target, storage, told, ledger_place=context.settings.ledger_place)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:

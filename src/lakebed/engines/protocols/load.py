@@ -12,13 +12,19 @@ from lakebed.model import (
     Converted,
     DataFile,
     Digits,
+    ScanFile,
     SourceFile,
     Staging,
+    Totals,
     WrittenFile,
 )
 from lakebed.schema.types import Schema
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakebed.errors import LakebedError
+    from lakebed.kernels.copy import CopiedBytes
     from lakebed.kernels.inspect import FileFacts
 
 OnBadValue: TypeAlias = Literal["refuse", "quarantine"]
@@ -76,6 +82,20 @@ class CompactJob:
     sort_by: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class CountJob:
+    """Files of a table, whose rows of a slice are to be counted and summed up.
+
+    `schema` has the columns, the currency and those of the slice, with field ids where the table has them.
+    """
+
+    files: tuple[ScanFile, ...]
+    schema: "pa.Schema"
+    columns: tuple[str, ...]
+    currency: str | None
+    slice: Mapping[str, object]
+
+
 @dataclass(frozen=True, slots=True)
 class FileDone:
     """Progress: one source file has been converted."""
@@ -93,6 +113,10 @@ class Engine(Protocol):
     @property
     def name(self) -> str: ...
 
+    def copy(self, pairs: Sequence[tuple[str, str]]) -> "Sequence[CopiedBytes | LakebedError]":
+        """Copies files, each from one place to another that workers reach, and says of each what arrived or why not."""
+        ...
+
     def inspect(self, job: InspectJob) -> "tuple[FileFacts, ...]":
         """Reads every file once and says what it is, in the order of the job, or raises what the first bad one is."""
         ...
@@ -105,6 +129,10 @@ class Engine(Protocol):
         self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
     ) -> tuple[WrittenFile, ...]:
         """The rows of these files in the staging's schema, leaving out the rows of a slice."""
+        ...
+
+    def count(self, job: CountJob) -> Totals:
+        """Rows and exact sums of the committed files."""
         ...
 
     def compact(self, job: CompactJob) -> tuple[Compacted, ...]:

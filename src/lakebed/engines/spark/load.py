@@ -9,11 +9,13 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from lakebed.engines.protocols.load import CompactJob, ConvertJob, FileDone, InspectJob, LoadProgress
+from lakebed.engines.protocols.load import CompactJob, ConvertJob, CountJob, FileDone, InspectJob, LoadProgress
 from lakebed.engines.shared.packs import pack_files
 from lakebed.engines.shared.results import (
     combine,
     conversion_of,
+    count_tasks,
+    counted,
     for_workers,
     in_order,
     inspection_of,
@@ -21,12 +23,13 @@ from lakebed.engines.shared.results import (
     raise_first,
 )
 from lakebed.engines.spark.tasks import run_tasks
-from lakebed.errors import EngineError
+from lakebed.errors import EngineError, LakebedError
 from lakebed.kernels.compact import CompactTasks
+from lakebed.kernels.copy import CopiedBytes, CopyTasks
 from lakebed.kernels.inspect import FileFacts, InspectTasks
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
-from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, WrittenFile
+from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, Totals, WrittenFile
 
 _POLL_SECONDS = 0.5
 
@@ -40,6 +43,13 @@ class SparkEngine:
         self._session = session
         self._storage = (storage or StorageSettings()).resolved()
 
+    def copy(self, pairs: Sequence[tuple[str, str]]) -> list[CopiedBytes | LakebedError]:
+        """A task copies one file."""
+        results = run_tasks(
+            self._session, CopyTasks(tuple(pairs), self._storage), len(pairs), doing=_of(len(pairs), "copy")
+        )
+        return [one for one in results if isinstance(one, CopiedBytes | LakebedError)]
+
     def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, the largest first, or raises what the first bad file raised."""
         packs = pack_files(job.files)
@@ -47,7 +57,7 @@ class SparkEngine:
         tasks = ConvertTasks(conversion_of(job, self._storage), files, uuid.uuid4().hex)
         watch = _Watch(Notes(job.staging.folder, self._storage, tasks.run), files, progress)
         with watch:
-            results = run_tasks(self._session, tasks, len(packs))
+            results = run_tasks(self._session, tasks, len(packs), doing=_of(len(job.files), "convert"))
         raise_first(in_order(results, packs))
         # In the order of the files that come first in each: what is rejected is told in the order of the job.
         ordered = sorted(zip(packs, results, strict=True), key=lambda one: min(one[0]))
@@ -61,7 +71,8 @@ class SparkEngine:
         packs = pack_files(job.files)
         files = tuple(tuple(job.files[position] for position in pack) for pack in packs)
         tasks = InspectTasks(inspection_of(job, self._storage), files)
-        results = in_order(run_tasks(self._session, tasks, len(packs)), packs)
+        said = run_tasks(self._session, tasks, len(packs), doing=_of(len(job.files), "inspect"))
+        results = in_order(said, packs)
         raise_first(results)
         return tuple(result for result in results if isinstance(result, FileFacts))
 
@@ -76,16 +87,29 @@ class SparkEngine:
             tuple(for_workers(files[position]) for position in order),
             without.values if without else None,
         )
-        results = _in_order(run_tasks(self._session, tasks, len(order)), order)
+        results = _in_order(run_tasks(self._session, tasks, len(order), doing=_of(len(order), "rewrite")), order)
         raise_first(results)
         return tuple(file for written in results if isinstance(written, tuple) for file in written)
+
+    def count(self, job: CountJob) -> Totals:
+        """Rows and exact sums of the committed files, a task for each."""
+        files = len(job.files)
+        return counted(
+            run_tasks(self._session, count_tasks(job, self._storage), files, doing=_of(files, "count")), files
+        )
 
     def compact(self, job: CompactJob) -> tuple[Compacted, ...]:
         """Makes one file of each pack, a task for each."""
         packs = tuple(tuple(for_workers(file) for file in pack) for pack in job.packs)
-        results = run_tasks(self._session, CompactTasks(job.staging, self._storage, packs, job.sort_by), len(packs))
+        tasks = CompactTasks(job.staging, self._storage, packs, job.sort_by)
+        doing = f"{_of(sum(len(pack) for pack in packs), 'put')} together into {len(packs)}"
+        results = run_tasks(self._session, tasks, len(packs), doing=doing)
         raise_first(results)
         return tuple(result for result in results if isinstance(result, Compacted))
+
+
+def _of(files: int, verb: str) -> str:
+    return f"{verb} {files} file{'' if files == 1 else 's'}"
 
 
 def _in_order(results: Sequence[object], order: Sequence[int]) -> list[object]:
