@@ -23,6 +23,18 @@ PARAMETERS = (
     "reload",
     "replace",
     "accept_shrink",
+    "format",
+    "name",
+    "infer",
+    "types",
+    "keys",
+    "strategy",
+    "dedup_order_by",
+    "partition_by",
+    "delimiter",
+    "quote",
+    "encoding",
+    "dry_run",
 )
 
 

@@ -19,6 +19,7 @@ from lakebed.state.database import open_database, open_database_read_only, trans
 from lakebed.state.records import (
     ClaimRecord,
     DeliveryRecord,
+    FileRecord,
     IdentityRecord,
     LoadOutcome,
     LoadRecord,
@@ -32,6 +33,7 @@ from lakebed.state.records import (
 )
 from lakebed.state.tables import (
     DELIVERIES,
+    FILES,
     IDENTITIES,
     LOADS,
     SCHEMA_CHANGES,
@@ -211,6 +213,45 @@ class Ledger:
         """The sums of a load, source against table."""
         where = _matches(SUMS, _table_key(table, slice_, delivery))
         return tuple(rows.sum_record(row) for row in self._all(SUMS, SUMS.c.column_name, SUMS.c.currency, where=where))
+
+    # files that were ingested
+
+    def files(self, table: str) -> tuple[FileRecord, ...]:
+        """The files of a table, by path; of a path with a new content both, until the new one is loaded."""
+        found = self._all(FILES, FILES.c.path, FILES.c.at, where=FILES.c.table_address == table)
+        return tuple(rows.file_record(row) for row in found)
+
+    def begin_files(self, claim: Claim, table: str, files: Iterable[FileRecord]) -> None:
+        """These are about to be committed. Recorded before, so that a crash leaves no path unknown."""
+        now = datetime.now(UTC)
+        with transaction(self._engine) as connection:
+            claim.require(connection)
+            for file in files:
+                key = {"table_address": table, "path": file.path, "identity": file.identity}
+                _upsert(connection, FILES, key, {"at": now}, only_new=rows.of_file(file))
+
+    def finish_files(
+        self,
+        claim: Claim,
+        table: str,
+        files: Iterable[FileRecord],
+        *,
+        left: str | None = None,
+        version: str | None = None,
+        identities: Mapping[str, str] | None = None,
+        changes: Iterable[SchemaChange] = (),
+    ) -> None:
+        """These are loaded, and what their paths held before is forgotten; names and history come with them."""
+        with transaction(self._engine) as connection:
+            claim.require(connection)
+            for file in files:
+                key = {"table_address": table, "path": file.path}
+                connection.execute(delete(FILES).where(_matches(FILES, key) & (FILES.c.identity != file.identity)))
+                _upsert(connection, FILES, {**key, "identity": file.identity}, rows.of_file(file))
+            _remember(connection, table, identities or {}, None)
+            _record_changes(connection, table, changes, {}, version)
+            if left is not None:
+                _upsert(connection, TABLES, {"table_address": table}, {"version_left": left})
 
     # columns
 
