@@ -13,24 +13,18 @@ from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from lakebed.kernels.columns import find_columns
 from lakebed.kernels.conform import as_type, conform, with_kept_fields
-from lakebed.kernels.files import filesystem
 from lakebed.kernels.keys import KeyIndex, counting
-from lakebed.kernels.parquet import repeating_columns
+from lakebed.kernels.merge_files import Sink, at_once, codec_of, open_parquet
+from lakebed.kernels.partitions import as_text
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, Lacking, MergeCounts, WrittenFile
 
 T = TypeVar("T")
 
-BATCH_ROWS = 131_072
-# And at most that many values, so that a batch of very many columns is no larger than one of few.
-BATCH_VALUES = 2_097_152
-# Batches of fewer rows are collected until they make a row group of that many bytes.
-ROW_GROUP_BYTES = 32 << 20
 # Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
 KEYS_AT_ONCE = 1_048_576
 
@@ -116,7 +110,7 @@ def read_keys(
     file: DataFile, keys: pa.Schema, storage: StorageSettings, *, in_path: Sequence[str] = ()
 ) -> list[pa.ChunkedArray]:
     """The key columns of a file in the given types; those of its path are repeated, those it lacks are NULL."""
-    with _open(file.uri, storage) as reader:
+    with open_parquet(file.uri, storage) as reader:
         total = reader.metadata.num_rows
         paths = _path_values(file, in_path)
         present = reader.schema_arrow.names
@@ -199,107 +193,6 @@ def _remaining(
     return batch, deleted, None
 
 
-def write_rows(
-    rows: pa.Table,
-    positions: pa.Array | None,
-    rules: Rules,
-    *,
-    folder: str,
-    name: str,
-    storage: StorageSettings,
-    codec: str = "zstd",
-    rows_per_file: int = 5_000_000,
-) -> list[WrittenFile]:
-    """Writes the rows at these positions, or all, as new files, one partition after the other."""
-    chosen = counting(rows.num_rows) if positions is None else positions
-    step = at_once(rules.schema)
-    written = []
-    for number, (partition, mine) in enumerate(positions_by_partition(rows, chosen, rules.partition_by)):
-        for start in range(0, len(mine), rows_per_file):
-            part = f"{name}-{number:05d}-{start // rows_per_file:05d}.parquet"
-            sink = Sink(folder, part, rules.physical, storage, codec)
-            for begin in range(start, min(start + rows_per_file, len(mine)), step):
-                taken = rows.take(mine.slice(begin, min(step, start + rows_per_file - begin))).combine_chunks()
-                columns = [_one_chunk(column) for column in taken.columns]
-                arrays = conform(taken.schema, columns, rules.schema, taken.num_rows, by_id=False)
-                sink.write(pa.RecordBatch.from_arrays(arrays, schema=rules.schema))
-            if (done := sink.close(partition)) is not None:
-                written.append(done)
-    return written
-
-
-class Sink:
-    """One new Parquet file, opened when its first rows come."""
-
-    def __init__(
-        self, folder: str, name: str, schema: pa.Schema, storage: StorageSettings, codec: str = "zstd"
-    ) -> None:
-        self.name = name
-        self._schema = schema
-        self._codec = codec
-        self._files, inner = filesystem(folder, storage)
-        self._path = f"{inner.rstrip('/')}/{name}"
-        self._writer: pq.ParquetWriter | None = None
-        self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = self._waiting_bytes = 0
-        self.rows = 0
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        if batch.num_rows:
-            rows = pa.RecordBatch.from_arrays([batch.column(field.name) for field in self._schema], schema=self._schema)
-            self._waiting.append(rows)
-            self._waiting_rows += batch.num_rows
-            self._waiting_bytes += batch.nbytes
-            self.rows += batch.num_rows
-            if self._waiting_rows >= BATCH_ROWS or self._waiting_bytes >= ROW_GROUP_BYTES:
-                self._write_row_group()
-
-    def _write_row_group(self) -> None:
-        if self._waiting:
-            rows = pa.Table.from_batches(self._waiting)
-            self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
-            self._open(rows).write_table(rows, row_group_size=rows.num_rows)
-
-    def close(self, partition: Mapping[str, str | None]) -> WrittenFile | None:
-        self._write_row_group()
-        if self._writer is None:
-            return None
-        self._writer.close()
-        size = self._files.get_file_info(self._path).size
-        return WrittenFile(self.name, self.rows, size, partition)
-
-    def discard(self) -> None:
-        self._waiting.clear()
-        if self._writer is not None:
-            self._writer.close()
-            self._files.delete_file(self._path)
-
-    def _open(self, first: pa.RecordBatch | pa.Table) -> pq.ParquetWriter:
-        if self._writer is None:
-            if isinstance(self._files, pafs.LocalFileSystem):
-                self._files.create_dir(self._path.rpartition("/")[0], recursive=True)
-            self._writer = pq.ParquetWriter(
-                self._path,
-                self._schema,
-                filesystem=self._files,
-                compression=self._codec,
-                use_dictionary=repeating_columns(first),
-                store_decimal_as_integer=True,
-            )
-        return self._writer
-
-
-def _open(uri: str, storage: StorageSettings) -> pq.ParquetFile:
-    files, path = filesystem(uri, storage)
-    local = isinstance(files, pafs.LocalFileSystem)
-    return pq.ParquetFile(path, filesystem=files, memory_map=local, pre_buffer=not local)
-
-
-def at_once(schema: pa.Schema) -> int:
-    """How many rows of this schema are worked on together."""
-    return max(1, min(BATCH_ROWS, BATCH_VALUES // max(1, len(schema))))
-
-
 # Rows in the table's schema, which of them matched, and the source rows that these match.
 _Part: TypeAlias = tuple[pa.RecordBatch, pa.Array, pa.Array]
 
@@ -308,7 +201,7 @@ def _batches(
     files: Sequence[tuple[DataFile, Matched | None]], rules: Rules, storage: StorageSettings
 ) -> Iterator[_Part]:
     for file, matched in files:
-        with _open(file.uri, storage) as reader:
+        with open_parquet(file.uri, storage) as reader:
             yield from _batches_of(reader, file, matched, rules)
 
 
@@ -439,36 +332,6 @@ def _stays(batch: pa.RecordBatch, partition: Mapping[str, str | None], partition
     return stays
 
 
-def positions_by_partition(
-    rows: pa.Table, chosen: pa.Array, partition_by: Sequence[str]
-) -> Iterator[tuple[dict[str, str | None], pa.Array]]:
-    """The chosen positions, partition by partition, with the partition's values as text."""
-    if not len(chosen):
-        return
-    if not partition_by:
-        yield {}, chosen
-        return
-    delivered = set(rows.column_names)
-    texts = [
-        as_text(rows.column(name)).take(chosen) if name in delivered else pa.nulls(len(chosen), pa.string())
-        for name in partition_by
-    ]
-    # NULL is a partition too; `KeyIndex` numbers it like any other value.
-    numbers = KeyIndex(texts).numbers
-    order = pc.sort_indices(numbers)
-    start = 0
-    for count in pc.value_counts(numbers.take(order)).field("counts").to_pylist():
-        mine = order.slice(start, count)
-        first = mine[0].as_py()
-        yield {name: text[first].as_py() for name, text in zip(partition_by, texts, strict=True)}, chosen.take(mine)
-        start += count
-
-
-def as_text(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A partition value as it stands in a path."""
-    return values if values.type == pa.string() else values.cast(pa.string())
-
-
 def _repeated(value: str | None, kind: pa.DataType, rows: int) -> pa.Array:
     scalar = pa.scalar(None, kind) if value is None else pa.scalar(value, pa.string()).cast(kind)
     return pa.repeat(scalar, rows)
@@ -478,15 +341,3 @@ def _one_chunk(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not isinstance(values, pa.ChunkedArray):
         return values
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
-
-
-def codec_of(uri: str | None, storage: StorageSettings) -> str:
-    """The codec of a file, which what replaces it keeps."""
-    if uri is None:
-        return "zstd"
-    with _open(uri, storage) as reader:
-        metadata = reader.metadata
-        if not metadata.num_row_groups or not metadata.num_columns:
-            return "zstd"
-        name = str(metadata.row_group(0).column(0).compression).lower()
-    return {"uncompressed": "none"}.get(name, name)

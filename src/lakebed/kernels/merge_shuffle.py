@@ -15,7 +15,9 @@ from lakebed.errors import EngineError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.files import failed
 from lakebed.kernels.keys import canonical, counting
-from lakebed.kernels.merge import BATCH_ROWS, Matched, Rules, read_keys, rewrite, write_rows
+from lakebed.kernels.merge import Matched, Rules, read_keys, rewrite
+from lakebed.kernels.merge_files import BATCH_ROWS
+from lakebed.kernels.merge_inserts import write_rows
 from lakebed.kernels.merge_tasks import StagedSource
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, MergeCounts, Merged, WrittenFile

@@ -17,7 +17,9 @@ from lakebed.errors import EngineError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.files import failed, filesystem
 from lakebed.kernels.keys import KeyIndex
-from lakebed.kernels.merge import BATCH_ROWS, Rules, Sink, match, rewrite, write_rows
+from lakebed.kernels.merge import Rules, match, rewrite
+from lakebed.kernels.merge_files import BATCH_ROWS, Sink
+from lakebed.kernels.merge_inserts import write_rows
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, MergeCounts, Merged, WrittenFile
 

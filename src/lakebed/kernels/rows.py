@@ -12,8 +12,8 @@ from lakebed.errors import EngineError, LakebedError, SourceError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.facts import ExactTally
 from lakebed.kernels.keys import counting
-from lakebed.kernels.merge import positions_by_partition
 from lakebed.kernels.parquet import ParquetOutput
+from lakebed.kernels.partitions import positions_by_partition
 from lakebed.kernels.scan import Scan
 from lakebed.kernels.slices import in_slice
 from lakebed.kernels.storage_settings import StorageSettings

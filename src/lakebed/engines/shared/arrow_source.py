@@ -17,6 +17,7 @@ from lakebed.engines.shared.rules import codec_for, rules_of
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.kernels import merge as kernel
 from lakebed.kernels.columns import with_ids
+from lakebed.kernels.merge_inserts import write_rows
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import Matches
 from lakebed.merge_core.validate import Unified
@@ -78,9 +79,7 @@ class ArrowSource:
         rules = rules_of(job)
         with arrow_failures(plan.spec), WriteBehind(job.staging.folder) as disk, ThreadPoolExecutor(THREADS) as pool:
             codec = codec_for(plan, self._storage)
-            write = partial(
-                kernel.write_rows, rules=rules, folder=job.staging.folder, storage=self._storage, codec=codec
-            )
+            write = partial(write_rows, rules=rules, folder=job.staging.folder, storage=self._storage, codec=codec)
             positions = None
             inserting = None
             if plan.expected.inserted:
@@ -106,7 +105,7 @@ class ArrowSource:
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
         rows = self.checked.table
         rules = kernel.Rules(rows.schema, rows.schema)
-        written = kernel.write_rows(rows, None, rules, folder=staging.folder, name="source", storage=self._storage)
+        written = write_rows(rows, None, rules, folder=staging.folder, name="source", storage=self._storage)
         return tuple(written)
 
     def _rewrite(self, job: MergeJob, rules: kernel.Rules, number: int, pack: tuple[DataFile, ...]) -> kernel.Rewritten:

@@ -33,7 +33,8 @@ from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
 from lakebed.kernels.columns import top_level_ids, with_ids
 from lakebed.kernels.keys import KeyIndex, repeated
-from lakebed.kernels.merge import Rules, write_rows
+from lakebed.kernels.merge import Rules
+from lakebed.kernels.merge_inserts import write_rows
 from lakebed.kernels.merge_tasks import (
     GroupMatches,
     MatchTasks,
