@@ -17,16 +17,14 @@ import pyarrow.parquet as pq
 
 from lakebed.kernels.columns import find_columns
 from lakebed.kernels.conform import as_type, conform, with_kept_fields
-from lakebed.kernels.keys import KeyIndex, counting
+from lakebed.kernels.keys import KeyLookup, chosen_rows, counting
 from lakebed.kernels.merge_files import Sink, at_once, codec_of, open_parquet
 from lakebed.kernels.partitions import as_text
+from lakebed.kernels.source_rows import Arriving, SourceRows
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, Lacking, MergeCounts, WrittenFile
 
 T = TypeVar("T")
-
-# Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
-KEYS_AT_ONCE = 1_048_576
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,15 @@ class Rules:
     partition_by: tuple[str, ...] = ()
     in_path: tuple[str, ...] = ()
 
+    def leaves_nothing(self, delivered: Sequence[str]) -> bool:
+        """Whether no value of the table is left: rows are updated in every column, or deleted."""
+        return (
+            self.update_matched
+            and self.delete_unmatched
+            and not self.kept_fields
+            and {*delivered, *self.emptied} >= {*self.schema.names}
+        )
+
 
 @dataclass(frozen=True)
 class Rewritten:
@@ -70,40 +77,25 @@ class Rewritten:
 def match(
     files: Sequence[DataFile],
     keys: pa.Schema,
-    index: KeyIndex,
+    index: KeyLookup,
     storage: StorageSettings,
     *,
     in_path: Sequence[str] = (),
 ) -> Iterator[Matched]:
     """The matched rows of each file, in order. Only key columns are read."""
-    at_once = max(KEYS_AT_ONCE, index.rows)
-    waiting: list[list[pa.ChunkedArray]] = []
-    rows = 0
-    for file in files:
-        columns = read_keys(file, keys, storage, in_path=in_path)
-        waiting.append(columns)
-        rows += len(columns[0])
-        if rows >= at_once:
-            yield from _found(waiting, index)
-            waiting, rows = [], 0
-    yield from _found(waiting, index)
+    nulls: list[tuple[int, ...]] = []
 
+    def read() -> Iterator[list[pa.ChunkedArray]]:
+        for file in files:
+            columns = read_keys(file, keys, storage, in_path=in_path)
+            nulls.append(tuple(column.null_count for column in columns))
+            yield columns
 
-def _found(files: list[list[pa.ChunkedArray]], index: KeyIndex) -> Iterator[Matched]:
-    if not files:
-        return
-    together = [
-        pa.chunked_array([chunk for columns in files for chunk in columns[place].chunks], type=column.type)
-        for place, column in enumerate(files[0])
-    ]
-    numbers = index.find(together)
-    start = 0
-    for columns in files:
-        total = len(columns[0])
-        mine = numbers.slice(start, total)
-        start += total
-        rows = pc.indices_nonzero(mine.is_valid()).cast(pa.int64())
-        yield Matched(rows, mine.drop_null(), total, tuple(column.null_count for column in columns))
+    for place, numbers in enumerate(index.find_each(read())):
+        rows = pc.indices_nonzero(numbers.is_valid())
+        # A row number takes half as much memory where it can.
+        small = rows.cast(pa.int32() if len(numbers) < 2**31 else pa.int64())
+        yield Matched(small, numbers.drop_null(), len(numbers), nulls[place])
 
 
 def read_keys(
@@ -145,7 +137,7 @@ def read_rows(
 
 def rewrite(
     files: Sequence[tuple[DataFile, Matched | None]],
-    source: pa.Table,
+    source: SourceRows,
     rules: Rules,
     *,
     folder: str,
@@ -154,14 +146,18 @@ def rewrite(
 ) -> Rewritten:
     """Rewrites files of one partition as one file. `source` has the table's columns that the source delivers."""
     partition = dict(files[0][0].partition)
+    arriving = source.arriving([matched.positions for _, matched in files if matched is not None])
     sink = Sink(folder, name, rules.physical, storage, codec_of(files[0][0].uri, storage))
     moved: list[pa.RecordBatch] = []
     updated = deleted = 0
     try:
+        if rules.leaves_nothing(source.column_names):
+            updated, deleted = _replace_all(files, arriving, partition, rules, sink, moved)
+            files = ()
         for batch, rows, positions in _ahead(_together(_batches(files, rules, storage), at_once(rules.schema))):
             before = batch.num_rows
             if len(rows) and rules.update_matched:
-                batch = _updated(batch, rows, source, positions, rules)
+                batch = _updated(batch, rows, arriving.take(positions), rules)
                 updated += len(rows)
             batch, removed, leaving = _remaining(batch, rows, partition, rules)
             deleted += removed
@@ -176,6 +172,34 @@ def rewrite(
     return Rewritten(sink.close(partition), counts, pa.Table.from_batches(moved) if moved else None)
 
 
+def _replace_all(
+    files: Sequence[tuple[DataFile, Matched | None]],
+    arriving: Arriving,
+    partition: Mapping[str, str | None],
+    rules: Rules,
+    sink: Sink,
+    moved: list[pa.RecordBatch],
+) -> tuple[int, int]:
+    """Writes the source rows in the order of the rows that they replace, and reads none of these."""
+    updated = deleted = 0
+    step = at_once(rules.schema)
+    for file, matched in files:
+        deleted += file.rows
+        if matched is None:
+            continue
+        deleted -= len(matched.rows)
+        updated += len(matched.rows)
+        for start in range(0, len(matched.rows), step):
+            rows = arriving.take(matched.positions.slice(start, step))
+            columns = [_one_chunk(column) for column in rows.columns]
+            arrays = conform(rows.schema, columns, rules.schema, rows.num_rows, by_id=False)
+            batch, leaving = _staying(pa.RecordBatch.from_arrays(arrays, schema=rules.schema), partition, rules)
+            if leaving is not None:
+                moved.append(leaving)
+            sink.write(batch)
+    return updated, deleted
+
+
 def _remaining(
     batch: pa.RecordBatch, rows: pa.Array, partition: Mapping[str, str | None], rules: Rules
 ) -> tuple[pa.RecordBatch, int, pa.RecordBatch | None]:
@@ -186,11 +210,21 @@ def _remaining(
     elif rules.delete_matched and len(rows):
         batch = batch.filter(pc.invert(_mask(before, rows)))
     deleted = before - batch.num_rows
-    if rules.partition_by and rules.update_matched and len(rows) and batch.num_rows:
+    if not rules.update_matched or not len(rows):
+        return batch, deleted, None
+    batch, leaving = _staying(batch, partition, rules)
+    return batch, deleted, leaving
+
+
+def _staying(
+    batch: pa.RecordBatch, partition: Mapping[str, str | None], rules: Rules
+) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
+    """The rows that stay in their partition, and those that leave it."""
+    if rules.partition_by and batch.num_rows:
         stays = _stays(batch, partition, rules.partition_by)
         if not pc.all(stays).as_py():
-            return batch.filter(stays), deleted, batch.filter(pc.invert(stays))
-    return batch, deleted, None
+            return batch.filter(stays), batch.filter(pc.invert(stays))
+    return batch, None
 
 
 # Rows in the table's schema, which of them matched, and the source rows that these match.
@@ -244,7 +278,7 @@ def _batches_of(reader: pq.ParquetFile, file: DataFile, matched: Matched | None,
         for field, place in zip(fields, find_columns(fields, present), strict=True)
     ]
     wanted = [present.names[place] for place in sorted(place for place in places if place is not None)]
-    rows_of = _Places(matched.rows if matched else pa.array([], pa.int64()))
+    rows_of = _Places(matched.rows if matched else pa.array([], pa.int32()))
     positions_of = matched.positions if matched else pa.array([], pa.int32())
     start = 0
     for batch in reader.iter_batches(batch_size=at_once(schema), columns=wanted):
@@ -288,16 +322,14 @@ class _Places:
         return bisect_left(self, value)
 
 
-def _updated(
-    batch: pa.RecordBatch, rows: pa.Array, source: pa.Table, positions: pa.Array, rules: Rules
-) -> pa.RecordBatch:
+def _updated(batch: pa.RecordBatch, rows: pa.Array, arriving: pa.Table, rules: Rules) -> pa.RecordBatch:
     mask = _mask(batch.num_rows, rows)
     arrays = []
-    delivered = set(source.column_names)
+    delivered = set(arriving.column_names)
     for field_ in batch.schema:
         old = batch.column(field_.name)
         if field_.name in delivered:
-            new = _one_chunk(source.column(field_.name).take(positions))
+            new = _one_chunk(arriving.column(field_.name))
             if (lacking := rules.kept_fields.get(field_.name)) is not None:
                 new = with_kept_fields(new, old.take(rows), lacking)
             arrays.append(_replace(old, mask, new))
@@ -318,7 +350,7 @@ def _replace(old: pa.Array, mask: pa.Array, new: pa.Array) -> pa.Array:
 
 
 def _mask(length: int, rows: pa.Array) -> pa.Array:
-    return pc.is_in(counting(length), value_set=rows)
+    return chosen_rows(length, [rows])
 
 
 def _stays(batch: pa.RecordBatch, partition: Mapping[str, str | None], partition_by: Sequence[str]) -> pa.Array:

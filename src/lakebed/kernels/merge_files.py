@@ -31,7 +31,7 @@ class Sink:
         self._path = f"{inner.rstrip('/')}/{name}"
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = self._waiting_bytes = 0
+        self._waiting_rows = self.waiting_bytes = 0
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -39,19 +39,20 @@ class Sink:
             rows = pa.RecordBatch.from_arrays([batch.column(field.name) for field in self._schema], schema=self._schema)
             self._waiting.append(rows)
             self._waiting_rows += batch.num_rows
-            self._waiting_bytes += batch.nbytes
+            self.waiting_bytes += batch.nbytes
             self.rows += batch.num_rows
-            if self._waiting_rows >= BATCH_ROWS or self._waiting_bytes >= ROW_GROUP_BYTES:
-                self._write_row_group()
+            if self._waiting_rows >= BATCH_ROWS or self.waiting_bytes >= ROW_GROUP_BYTES:
+                self.flush()
 
-    def _write_row_group(self) -> None:
+    def flush(self) -> None:
+        """Writes the rows that wait as a row group."""
         if self._waiting:
             rows = pa.Table.from_batches(self._waiting)
-            self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
+            self._waiting, self._waiting_rows, self.waiting_bytes = [], 0, 0
             self._open(rows).write_table(rows, row_group_size=rows.num_rows)
 
     def close(self, partition: Mapping[str, str | None]) -> WrittenFile | None:
-        self._write_row_group()
+        self.flush()
         if self._writer is None:
             return None
         self._writer.close()

@@ -6,10 +6,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.kernels.keys import KeyIndex
+from lakebed.kernels.source_rows import SourceRows
 
 
 def positions_by_partition(
-    rows: pa.Table, chosen: pa.Array, partition_by: Sequence[str]
+    rows: SourceRows, chosen: pa.Array, partition_by: Sequence[str]
 ) -> Iterator[tuple[dict[str, str | None], pa.Array]]:
     """The chosen positions, partition by partition, with the partition's values as text."""
     if not len(chosen):
@@ -18,8 +19,9 @@ def positions_by_partition(
         yield {}, chosen
         return
     delivered = set(rows.column_names)
+    taken = rows.take(chosen, [name for name in partition_by if name in delivered])
     texts = [
-        as_text(rows.column(name)).take(chosen) if name in delivered else pa.nulls(len(chosen), pa.string())
+        as_text(taken.column(name)) if name in delivered else pa.nulls(len(chosen), pa.string())
         for name in partition_by
     ]
     # NULL is a partition too; `KeyIndex` numbers it like any other value.
