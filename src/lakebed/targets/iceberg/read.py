@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 
 from lakebed.errors import TargetError
 from lakebed.kernels.slices import in_slice
+from lakebed.kernels.sums import exact_totals, no_totals
 from lakebed.model import AnySlice, ScanFile, Totals
 from lakebed.targets.iceberg.names import names_suffice
 from lakebed.targets.iceberg.rows import rows_of_file
@@ -25,7 +26,6 @@ from lakebed.targets.iceberg.state import (
     partition_columns,
 )
 from lakebed.targets.scan import ScanPlan
-from lakebed.targets.shared.sums import exact_totals
 
 
 def read(table: Table, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
@@ -100,6 +100,9 @@ def scan_plan(table: Table) -> ScanPlan:
 
 def totals(table: Table, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
     """Rows and exact sums of the committed table, deletes of other writers applied."""
+    names = {name.lower() for name in table.schema().column_names}
+    if slice_ is not None and any(name.lower() not in names for name in slice_.values):
+        return no_totals(columns)
     wanted = (*columns, *([currency] if currency else ()))
     return exact_totals(_batches(table, slice_, wanted), columns, currency=currency)
 
