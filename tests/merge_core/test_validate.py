@@ -4,6 +4,12 @@ import pyarrow as pa
 import pytest
 
 from lakebed.datasets import DatasetMergeError, validate_keys_and_schema
+from lakebed.merge_core.spec import MergeSpec
+from lakebed.merge_core.validate import unify
+from lakebed.schema.types import Column, Integer, List, Schema, Text
+
+TABLE = Schema.of([Column("id", Integer(64)), Column("V", Text()), Column("w", Text())])
+CONFLICT = Schema.of([Column("id", Integer(64)), Column("v", List(Integer(64))), Column("w", Text())])
 
 
 def test_validation_needs_no_rows() -> None:
@@ -42,3 +48,25 @@ def test_shared_validation(source: pa.Table, target: pa.Table | None, keys: list
     with pytest.raises(DatasetMergeError) as caught:
         validate_keys_and_schema(source, target, keys)
     assert caught.value.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("asked", "partition_by"),
+    [
+        pytest.param({"strategy": "deduplicate", "dedup_order_by": ["w", "v"]}, (), id="rows are ordered by it"),
+        pytest.param({"partition_by": "v"}, (), id="the merge partitions by it"),
+        pytest.param({}, ("w", "V"), id="the table is partitioned by it"),
+    ],
+)
+def test_what_orders_or_places_rows_gets_no_variant(asked: dict[str, object], partition_by: tuple[str, ...]) -> None:
+    spec = MergeSpec.of(keys="id", on_conflict="variant", **asked)  # type: ignore[arg-type]
+    with pytest.raises(DatasetMergeError) as refused:
+        unify(spec, TABLE, CONFLICT, partition_by=partition_by)
+    assert (refused.value.kind, refused.value.column) == ("SCHEMA_INCOMPATIBLE", "V")
+    assert "cannot have a variant" in refused.value.message
+
+
+def test_other_columns_get_a_variant() -> None:
+    spec = MergeSpec.of(keys="id", on_conflict="variant", strategy="deduplicate", dedup_order_by="w")
+    unified = unify(spec, TABLE, CONFLICT, partition_by=["w"])
+    assert [str(conflict.path[0]) for conflict in unified.evolution.conflicts] == ["V"]
