@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakebed.errors import DatasetMergeError
+from lakebed.errors import DatasetMergeError, EngineError
 from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
 from lakebed.merge_core.refusals import duplicate_keys
 from lakebed.merge_core.result import MergeResult
@@ -46,6 +46,20 @@ def test_a_merge_that_changes_no_row_changes_no_column() -> None:
     said = plan.to_dict()
     assert (plan.changes_nothing, said["added_columns"], said["widened_columns"]) == (True, [], [])
     assert str(plan).endswith("nothing changes: the table keeps its 20 rows")
+
+
+def test_a_plan_of_a_new_table_says_how_many_columns_it_gets() -> None:
+    unified = unify(SPEC, None, schema(id=Integer(64), tag=Text()))
+    plan = plan_merge(unified, files=(), source_rows=3, matches=Matches(), scanned=0)
+    assert str(plan).splitlines()[-1] == "  create the table with 2 columns"
+    assert (plan.to_dict()["creates_table"], plan.to_dict()["added_columns"]) == (True, [])
+
+
+def test_rows_that_were_matched_in_no_file_of_the_table_are_an_error() -> None:
+    """Counted, they would be reported as updated, and no file would have been rewritten."""
+    unified = unify(SPEC, schema(id=Integer(64)), schema(id=Integer(64)))
+    with pytest.raises(EngineError, match=r"found rows in B, which is no file of the table"):
+        plan_merge(unified, files=FILES, source_rows=3, matches=Matches({"a": 1, "B": 1}, {}, 2), scanned=2)
 
 
 def test_a_result_has_the_plan_where_there_is_one() -> None:
