@@ -479,3 +479,23 @@ def test_only_columns_whose_originals_change_are_described_again() -> None:
     plan = plan_evolution(known, arriving)
     assert [column.name for column in plan.renamed_sources] == ["b"]
     assert plan_evolution(None, arriving).renamed_sources == ()
+
+
+def test_a_person_reads_one_line_for_each_step() -> None:
+    assert plan_evolution(None, schema(a=INT, b=TEXT)).describe().splitlines() == [
+        "create the table with 2 columns",
+        "add     a int32",
+        "add     b text",
+    ]
+    assert plan_evolution(schema(a=INT), schema(a=INT)).describe() == "the schema stays as it is"
+    changed = plan_evolution(
+        schema(a=INT, b=TEXT, c=LONG, d=TEXT),
+        schema(a=LONG, b=LONG, e=TEXT, n=Null()),
+        Policy(on_conflict="variant"),
+    )
+    lines = changed.describe().splitlines()
+    assert "add     e text" in lines
+    assert "widen   a from int32 to int64" in lines
+    assert "variant b__int64 takes b: int64 does not fit text (no type holds the values of both)" in lines
+    assert "wait    n: it holds nothing yet, and is created with its first real type" in lines
+    assert "NULL    in new rows: b, c, d" in lines

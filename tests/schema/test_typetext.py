@@ -82,6 +82,24 @@ def test_duckdb_creates_a_table_from_our_column_list() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("type_", "text"),
+    [
+        (Integer(8), "TINYINT"),
+        (Integer(16), "SMALLINT"),
+        (Integer(32), "INTEGER"),
+        (Integer(64), "BIGINT"),
+        (Integer(8, signed=False), "UTINYINT"),
+        (Integer(16, signed=False), "USMALLINT"),
+        (Integer(32, signed=False), "UINTEGER"),
+        (Integer(64, signed=False), "UBIGINT"),
+    ],
+)
+def test_integers_are_of_their_own_size_in_duckdb(type_: Integer, text: str) -> None:
+    assert to_duckdb(type_) == text
+    assert from_duckdb(text) == type_
+
+
 def test_quoting() -> None:
     assert quote_identifier('a"b') == '"a""b"'
     assert quote_literal("it's") == "'it''s'"
