@@ -205,6 +205,7 @@ def _merge(
             done = _merge_staged(context, target, spec, plan, staging, told) if converted.files else None
         target.abandon(opened)
     now = target.state()
+    told.counted(rows=converted.source.rows, files=0 if done is None else len(done.files))
     return CommittedFiles(
         plan,
         rows=converted.source.rows,
