@@ -4,7 +4,7 @@ import json
 import pickle
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import pyarrow as pa
@@ -143,9 +143,7 @@ def plan_read(options: SourceOptions, wire: pa.Schema) -> tuple[bytes, list[byte
         plan = prune_files(plan, condition)
     scan = Scan((), plan.physical, options.settings.storage.resolved())
     payload = TableRows(scan, wire, None if condition is None else condition.expression)
-    return pickle.dumps(payload), [
-        pickle.dumps(ScanFile(file.uri, dict(file.partition), file.deletes)) for file in plan.files
-    ]
+    return pickle.dumps(payload), [pickle.dumps(replace(file, partition=dict(file.partition))) for file in plan.files]
 
 
 def plan_parts(options: SourceOptions, schema_json: str, spec: WriteSpec) -> bytes:

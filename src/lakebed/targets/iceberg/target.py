@@ -39,11 +39,20 @@ from lakebed.targets.iceberg.orphans import orphaned_files, running_stagings
 from lakebed.targets.iceberg.partitions import remove_split
 from lakebed.targets.iceberg.properties import new_table_properties
 from lakebed.targets.iceberg.read import read, scan_plan, totals
+from lakebed.targets.iceberg.rows import count_rows
 from lakebed.targets.iceberg.schema import evolve, new_table_schema, partition_spec, physical_schema
 from lakebed.targets.iceberg.settle import settle, unsettled
 from lakebed.targets.iceberg.slices import affected
 from lakebed.targets.iceberg.staging import STAGING_NAME, STAGING_PREFIX, local_stagings, lock_folder, new_staging_id
-from lakebed.targets.iceberg.state import ABSENT, absent, by_uri, require_writable, table_state, version
+from lakebed.targets.iceberg.state import (
+    ABSENT,
+    absent,
+    by_uri,
+    current_files,
+    require_writable,
+    table_state,
+    version,
+)
 from lakebed.targets.iceberg.transaction import OneCommit
 from lakebed.targets.scan import ScanPlan
 from lakebed.targets.shared.containment import require_no_link
@@ -314,7 +323,9 @@ class IcebergTarget:
         deletes = None if snapshot is None or snapshot.summary is None else snapshot.summary["total-delete-files"]
         if snapshot is None:
             return 0
-        return int(total) if total is not None and deletes in (None, "0") else table.scan().count()
+        if total is not None and deletes in (None, "0"):
+            return int(total)
+        return count_rows(table, current_files(table))
 
     def last_commit(self) -> PastCommit | None:
         table = self.table()
