@@ -102,7 +102,7 @@ def merge(
     options = EngineOptions(spark, asks_for_session, require_flag(use_merge))
     chosen = _engine(engine, source, options)
     table = _open(target, settings, storage, read_only=dry_run)
-    storage = borrow_keys(storage, table, source)
+    storage = borrow_keys(storage, table)
     with readable(source, table, storage) as given, chosen.open(given, storage.settings.resolved(), settings) as rows:
         run = _Run(
             spec,
