@@ -49,10 +49,11 @@ def read_rows(file: ScanFile, schema: pa.Schema, open_: Callable[[str], Any]) ->
         parquet = pq.ParquetFile(raw)
         present = parquet.schema_arrow
         places = [place for place in find_columns(compared, present) if place is not None]
-        names = [present.names[place] for place in sorted(places)]
+        known = present.names
+        names = [known[place] for place in sorted(places)]
         offset = 0
         # Where no column of the file is asked for, one is read all the same: rows without columns have no count.
-        for batch in parquet.iter_batches(_BATCH_ROWS, columns=names or present.names[:1]):
+        for batch in parquet.iter_batches(_BATCH_ROWS, columns=names or known[:1]):
             rows, offset = _without(batch, offset, deleted), offset + batch.num_rows
             if not rows.num_rows:
                 continue
