@@ -59,6 +59,8 @@ SAMPLE = [
     ("merge", "Parquet on S3", ("recorded", "put")),
     ("compact", "Parquet", ("files written", "recorded", "put", "delete", "retired")),
     ("compact", "Iceberg on SQLite", ("files written", "snapshot written", "committed")),
+    ("evolve", "Iceberg on SQLite", ("snapshot written", "catalog's metadata written", "committed")),
+    ("evolve", "Parquet", ("recorded", "retired")),
     ("write", "Parquet", ("files written", "recorded", "write committed")),
     ("write", "DuckDB", ("recorded", "committed")),
     ("write", "Iceberg on SQLite", ("catalog's metadata written", "committed", "history written")),
