@@ -39,12 +39,8 @@ def test_what_was_loaded_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("in", "--target", "duckdb:x.duckdb", "--name", "t", "--json", "--dry-run") == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["table"], told["loaded"], told["dry_run"], told["types"]) == (
-        "t",
-        2,
-        True,
-        {"id": "int32", "v": "text"},
-    )
+    assert (told["table"], told["loaded"], told["dry_run"]) == ("t", 2, True)
+    assert told["types"] == {"id": "int32", "v": "text"}
     assert told["plan"]["creates"] is True
     assert not Path("x.duckdb").exists()
     assert run("in", "--target", "duckdb:x.duckdb", "--name", "t", "--json") == 0

@@ -57,6 +57,8 @@ def test_every_form(data: str, expected: list[object], chunk: int, monkeypatch: 
         ('{"a":1}\n{"a":NaN}\n', 2, "NaN is no value"),
         ('{"a":\n{"a":2}\n', 1, "Expecting"),
         ('{"a":1}\n{"a":' + "[" * 5000 + "\n", 2, "nested too deeply"),
+        ('{"a":1}\n{"a":' + "[" * 500 + "]" * 500 + "}\n", 2, "nested too deeply"),
+        ('{"a":1}\n{"a":' + '{"b":' * 500 + "1" + "}" * 501 + "\n", 2, "nested too deeply"),
     ],
 )
 def test_a_bad_line_is_rejected_with_its_number(data: str, line: int, said: str) -> None:
@@ -73,6 +75,7 @@ def test_a_bad_line_is_rejected_with_its_number(data: str, line: int, said: str)
         ('[{"a":1}\n{"a":2}]', "line 2: not JSON: a comma is missing"),
         ('[{"a":1}', "line 1: not JSON: the list is not closed"),
         ('[{"a":1}] x', "something follows the list"),
+        ('[{"a":' + "[" * 500 + "]" * 500 + "}]", "nested too deeply"),
         ('{\n"a": 1\n}\n{\n"b"\n}', "line 4: not JSON"),
         (b'{"a":1}\n{"a":"\xff"}\n', "line 2: not UTF-8"),
     ],

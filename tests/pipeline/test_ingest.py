@@ -151,6 +151,7 @@ def test_a_lost_ledger_loads_nothing_twice_and_says_what_it_cannot_know() -> Non
     shutil.rmtree(".lakebed")
     again = lakebed.ingest("in", "parquet:out")
     assert (again.loaded, ids()) == (0, [1, 2])
+    assert "the ledger knows none of the files" in again.warnings[0]
     put("a.csv", "id\n3\n")
     # The ledger has learnt the paths from the files that it skipped.
     assert (lakebed.ingest("in", "parquet:out").removed, ids()) == (1, [2, 3])
@@ -231,6 +232,19 @@ def test_what_inference_would_not_take_for_a_number_is_refused_later(text: str) 
     with pytest.raises(BadValue, match=r"b\.csv, line 2, column n"):
         lakebed.ingest("in", "parquet:out")
     assert ids() == [1]
+
+
+def test_objects_whose_keys_are_data_are_refused_before_they_fill_the_memory() -> None:
+    put("a.json", "".join(f'{{"by_user": {{"u{n}": 1}}}}\n' for n in range(300)))
+    with pytest.raises(SourceError, match=r"a\.json: it has 301 columns"):
+        lakebed.ingest("in", "parquet:out", columns=200)
+    assert lakebed.ingest("in", "parquet:out", types={"by_user": "map<string,int>"}).loaded == 300
+
+
+def test_reserved_names_in_files_are_ordinary_columns() -> None:
+    put("a.csv", "lakebed_file,lakebed_payer\nmine,x\n")
+    done = lakebed.ingest("in", "parquet:out")
+    assert set(done.types) == {"lakebed_file_1", "lakebed_payer_1"}
 
 
 def test_what_made_a_column_text_is_said() -> None:

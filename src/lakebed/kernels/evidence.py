@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -66,6 +67,12 @@ class Evidence:
         if self.element is not None and self.element.seen:
             found.add(LIST)
         return found
+
+    @property
+    def size(self) -> int:
+        """How many columns and fields it is."""
+        inside = [*self.fields.values(), *([self.element] if self.element is not None else ())]
+        return 1 + sum(one.size for one in inside)
 
     @property
     def is_text(self) -> bool:
@@ -249,9 +256,15 @@ def is_like(value: object, wanted: pa.DataType) -> bool:
     if pa.types.is_boolean(wanted):
         return isinstance(value, bool)
     if pa.types.is_temporal(wanted):
-        column = pa.chunked_array([pa.array([value], pa.string())]) if type(value) is str else None
-        return column is not None and not strangers(column, wanted)
+        pattern = _compiled(wanted)
+        return type(value) is str and (pattern is None or pattern.fullmatch(value.strip()) is not None)
     return True
+
+
+@lru_cache(maxsize=256)
+def _compiled(wanted: pa.DataType) -> re.Pattern[str] | None:
+    pattern = _pattern(wanted)
+    return None if pattern is None else re.compile(pattern, re.ASCII)
 
 
 class JsonNumber(str):

@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import IO, Any
 
 import pyarrow as pa
@@ -11,13 +12,14 @@ import pyarrow as pa
 from lakebed.errors import SourceError, UnplannedColumns
 from lakebed.kernels.csv import Batch, RejectedRows
 from lakebed.kernels.evidence import JsonNumber, is_like
-from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
-from lakebed.kernels.values import ParsedColumn, checked, exact_type, expectation, parser, typed
+from lakebed.kernels.limits import DEFAULT_LIMITS, Limits, json_depth
+from lakebed.kernels.values import ParsedColumn, checked, exact_type, expectation, is_text, parser, typed
 from lakebed.model import RejectedValue
 
 _CHUNK_BYTES = 4 << 20
 _ROWS_AT_ONCE = 8192
 _BLANKS = " \t\r\n"
+_TOO_DEEP = "it is nested too deeply"
 _AN_OBJECT = "a JSON object, of which each key is a column"
 
 Row = dict[str, Any]
@@ -97,6 +99,9 @@ class _Text:
                 number, self._line = self._line, self._line + 1
                 if not line or line.isspace():
                     continue
+                if self._is_too_deep(line):
+                    yield number, None, (line, _TOO_DEEP)
+                    continue
                 try:
                     yield number, self._decoder.decode(line), None
                 except (ValueError, RecursionError) as error:
@@ -154,6 +159,8 @@ class _Text:
                 value, end = self._decoder.raw_decode(self._buffer, place)
                 # A number may go on behind what was read.
                 if end < len(self._buffer) or self._ended:
+                    if self._is_too_deep(self._buffer[place:end]):
+                        raise self._broken(_TOO_DEEP)
                     self._line += self._buffer.count("\n", place, end)
                     self._buffer = self._buffer[end:]
                     return value, 0
@@ -170,6 +177,11 @@ class _Text:
                 raise self._broken(_said(error) if error else "it ends too early")
             self._buffer, place = self._buffer[place:], 0
             self._fill(max(_CHUNK_BYTES, len(self._buffer)))
+
+    def _is_too_deep(self, text: str) -> bool:
+        """What is nested deeper than the limit: whoever walks through it would have to hold too much at once."""
+        limit = self._limits.json_depth
+        return text.count("[") + text.count("{") > limit and json_depth(text) > limit
 
     def _broken(self, said: str) -> SourceError:
         return SourceError(
@@ -212,7 +224,7 @@ def _no_constant(text: str) -> object:
 def _said(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at letter {error.colno}"
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return _TOO_DEEP if isinstance(error, RecursionError) else str(error)
 
 
 def as_text(value: object) -> str | None:
@@ -353,17 +365,44 @@ def _fitter(wanted: pa.DataType) -> Any:
     if pa.types.is_map(wanted):
         item = _fitter(wanted.item_type)
         return lambda value: None if _is_absent(value, dict) else [(k, item(v)) for k, v in _of(value, dict).items()]
-    read = parser(wanted)
+    read = _reader(wanted)
 
     def scalar(value: object) -> object:
-        if holds_nothing(value):
+        if value is None or holds_nothing(value):
             return None
-        text = as_text(value)
-        if text is None or not _is_encodable(text) or not is_like(value, wanted):
+        if not is_like(value, wanted):
             raise ValueError(expectation(wanted))
-        return read(text)
+        return read(value)
 
     return scalar
+
+
+def _reader(wanted: pa.DataType) -> Callable[[Any], object]:
+    """What makes a value of the type of one of JSON that is like it: as `parser`, without asking pyarrow each time."""
+    if pa.types.is_boolean(wanted):
+        return lambda value: value
+    if pa.types.is_integer(wanted):
+        most = 1 << (wanted.bit_width - (1 if pa.types.is_signed_integer(wanted) else 0))
+        least = -most if pa.types.is_signed_integer(wanted) else 0
+        return lambda text: _within(int(text), least, most)
+    if pa.types.is_date32(wanted):
+        return lambda text: date.fromisoformat(text.strip())
+    if is_text(wanted):
+        return _encodable
+    return parser(wanted)
+
+
+def _within(number: int, least: int, most: int) -> int:
+    if not least <= number < most:
+        raise ValueError(number)
+    return number
+
+
+def _encodable(value: object) -> str | None:
+    text = as_text(value)
+    if text is not None and not text.isascii() and not _is_encodable(text):
+        raise ValueError(text)
+    return text
 
 
 def _struct(value: object, inside: Mapping[str, Any], folded: Mapping[str, str]) -> dict[str, Any] | None:
@@ -392,7 +431,7 @@ def _is_absent(value: object, kind: type) -> bool:
     return value is None or (not isinstance(value, kind) and holds_nothing(value))
 
 
-def _of(value: object, kind: type) -> Any:
+def _of(value: object, kind: type[dict[str, Any]] | type[list[Any]]) -> Any:
     if not isinstance(value, kind):
         raise ValueError(f"{value!r} is no {kind.__name__}")
     return value

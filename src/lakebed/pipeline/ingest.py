@@ -154,6 +154,7 @@ class _Ingest:
     name: str
     found: FoundFiles
     dry_run: bool
+    doubts: tuple[str, ...] = ()
 
     @property
     def slice(self) -> Slice:
@@ -315,9 +316,9 @@ class _Ingest:
         records = self.ledger.files(target.address)
         held = self._held(target, state, records)
         if held and not records and not self.spec.keys:
-            self.context.observer.warned(
+            self.doubts = (
                 f"the ledger knows none of the files that {target.address} holds: a file that has changed since it was "
-                "loaded is taken for a new one, beside its old rows"
+                "loaded is taken for a new one, beside its old rows",
             )
         decided = decide_files(known, held, records, keyed=bool(self.spec.keys))
         if any(one.facts is None for one in decided.loads):
@@ -338,12 +339,13 @@ class _Ingest:
         return Delivery(self.slice, f"files-{digest[:16]}", "plain", None, (), files)
 
     def _warnings(self, decided: Decided) -> tuple[str, ...]:
+        told = (*self.found.warnings, *self.doubts)
         empty = [one.known.file.uri for one in decided.files if one.action == "empty"]
         if not empty:
-            return self.found.warnings
+            return told
         more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
         said = f"{empty[0]}{more}: nothing is in it, and the rows that its path had before stay"
-        return (*self.found.warnings, said)
+        return (*told, said)
 
     def _report(
         self,

@@ -4,12 +4,24 @@ It is a memory, not the truth: the tables are. Everything that decides about row
 ledger is rebuilt from them (`rebuild`). Every method is one transaction.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Table, and_, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Row,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from lakebed.model import Delivery, DeliveryState, Slice, StagedFile
@@ -226,9 +238,8 @@ class Ledger:
         now = datetime.now(UTC)
         with transaction(self._engine) as connection:
             claim.require(connection)
-            for file in files:
-                key = {"table_address": table, "path": file.path, "identity": file.identity}
-                _upsert(connection, FILES, key, {"at": now}, only_new=rows.of_file(file))
+            new = [{**_file_key(table, file), **rows.of_file(file), "at": now} for file in files]
+            _upsert_all(connection, FILES, new, key=_FILE_KEY, update=("at",))
 
     def finish_files(
         self,
@@ -244,10 +255,16 @@ class Ledger:
         """These are loaded, and what their paths held before is forgotten; names and history come with them."""
         with transaction(self._engine) as connection:
             claim.require(connection)
-            for file in files:
-                key = {"table_address": table, "path": file.path}
-                connection.execute(delete(FILES).where(_matches(FILES, key) & (FILES.c.identity != file.identity)))
-                _upsert(connection, FILES, {**key, "identity": file.identity}, rows.of_file(file))
+            loaded = [{**_file_key(table, file), **rows.of_file(file)} for file in files]
+            if loaded:
+                earlier = (
+                    (FILES.c.table_address == table)
+                    & (FILES.c.path == bindparam("own_path"))
+                    & (FILES.c.identity != bindparam("own_identity"))
+                )
+                own = [{"own_path": one["path"], "own_identity": one["identity"]} for one in loaded]
+                connection.execute(delete(FILES).where(earlier), own)
+            _upsert_all(connection, FILES, loaded, key=_FILE_KEY, update=tuple(rows.of_file(_NO_FILE)))
             _remember(connection, table, identities or {}, None)
             _record_changes(connection, table, changes, {}, version)
             if left is not None:
@@ -313,6 +330,33 @@ class Ledger:
         query = select(table).order_by(*order)
         with transaction(self._engine) as connection:
             return list(connection.execute(query if where is None else query.where(where)).all())
+
+
+_FILE_KEY = ("table_address", "path", "identity")
+_NO_FILE = FileRecord("", "", "", 0, None)
+
+
+def _file_key(table: str, file: FileRecord) -> dict[str, object]:
+    return {"table_address": table, "path": file.path, "identity": file.identity}
+
+
+def _upsert_all(
+    connection: Connection,
+    table: Table,
+    values: Sequence[Mapping[str, object]],
+    *,
+    key: Sequence[str],
+    update: Sequence[str],
+) -> None:
+    """Many rows in one statement: of those that are there the columns of `update` become the new ones."""
+    if not values:
+        return
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table)
+    changed = {name: statement.excluded[name] for name in update}
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=list(key), set_=changed), [dict(one) for one in values]
+    )
 
 
 def _key(slice_: Slice, delivery: str) -> dict[str, object]:
