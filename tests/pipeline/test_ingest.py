@@ -247,6 +247,18 @@ def test_reserved_names_in_files_are_ordinary_columns() -> None:
     assert set(done.types) == {"lakebed_file_1", "lakebed_payer_1"}
 
 
+def test_without_inference_json_is_text_too() -> None:
+    put("a.json", '{"id": 1, "who": {"n": 1.10}, "x": null}\n')
+    done = lakebed.ingest("in", "parquet:out", infer=False)
+    assert (done.types, ids(column="who")) == ({"id": "text", "who": "text"}, ['{"n": 1.10}'])
+
+
+def test_types_of_columns_that_no_file_has_are_said() -> None:
+    put("a.csv", "id\n1\n")
+    done = lakebed.ingest("in", "parquet:out", types={"Idd": "string"})
+    assert "types names the column Idd, which no file has" in done.warnings
+
+
 def test_what_made_a_column_text_is_said() -> None:
     put("a.csv", "id,n\n1,5\n2,n/a\n")
     done = lakebed.ingest("in", "parquet:out")
