@@ -314,13 +314,29 @@ class Compacted:
     after: Contents
 
 
+@dataclass(frozen=True)
+class EqualityDelete:
+    """A file in which others deleted rows by their values, and the columns that it compares, with field ids."""
+
+    uri: str
+    columns: "pa.Schema"
+
+
 @dataclass(frozen=True, slots=True)
 class ScanFile:
-    """One data file to read, the partition that it belongs to, and the files in which others deleted rows of it."""
+    """One data file to read, the partition that it belongs to, and the files in which others deleted rows of it: by
+    their positions, or by their values.
+    """
 
     uri: str
     partition: Mapping[str, str | None] = field(default_factory=dict)
     deletes: tuple[str, ...] = ()
+    equality: tuple[EqualityDelete, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Every row of it counts."""
+        return not self.deletes and not self.equality
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Command:
     targets: tuple[str, ...] = tuple(PLACES)
     rooms: tuple[str, ...] = ()  # where it is interrupted, if not everywhere
     spark: bool = False
-    rows_stay: bool = False  # old and new differ in their files alone
+    told_by: Callable[[Place], object] | None = None  # what tells old from new where no row does
 
 
 def deliver(folder: Path) -> None:
@@ -161,9 +161,20 @@ def compact(place: Place, source: Path, observer: Observer) -> None:
     lakebed.compact(place.address, sort_by="id", workdir=place.workdir)
 
 
-def files_of(place: Place) -> int:
+def evolve(place: Place, source: Path, observer: Observer) -> None:
+    lakebed.evolve(place.address, {"id": "bigint", "late": "string"}, workdir=place.workdir)
+
+
+def names_of(place: Place) -> str:
+    """The columns of the table, as Lakebed reads it."""
+    opened = Workspace.open({"workdir": str(place.workdir)}).target(place.address, read_only=True)
+    return " ".join(opened.state().schema.names)
+
+
+def files_of(place: Place) -> str:
     """How many files the table has, as Lakebed reads it."""
-    return len(Workspace.open({"workdir": str(place.workdir)}).target(place.address, read_only=True).state().files)
+    opened = Workspace.open({"workdir": str(place.workdir)}).target(place.address, read_only=True)
+    return f"{len(opened.state().files)} files"
 
 
 def columns_of(place: Place) -> Memory:
@@ -202,10 +213,11 @@ COMMANDS = {
             compact,
             columns_of,
             ("Parquet", "Parquet on S3", "Iceberg on SQLite", "Iceberg on REST"),
-            rows_stay=True,
+            told_by=files_of,
         ),
         Command("ingest", ("id", "v"), ingest_before, ingest, files_ingested),
         Command("ingest by keys", ("id", "v"), ingest_before, ingest_by_keys, files_merged, LOCAL),
+        Command("evolve", ("id", "v"), merge_old, evolve, columns_of, told_by=names_of),
         Command("load on Spark", BILL, load_before, load, loads_of, ("Parquet", "Iceberg on SQLite"), spark=True),
         Command("merge on Spark", ("id", "v"), merge_old, merge_with("spark"), columns_of, ("DuckDB",), spark=True),
     )

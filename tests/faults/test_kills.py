@@ -63,6 +63,8 @@ SAMPLE = [
     ("ingest", "DuckDB", ("file half written", "inserted", "committed", "ledger finish_files")),
     ("ingest", "Iceberg on SQLite", ("snapshot written", "catalog's metadata written", "committed")),
     ("ingest by keys", "Parquet", ("file written", "recorded", "merge committed", "ledger finish_files")),
+    ("evolve", "Iceberg on SQLite", ("snapshot written", "catalog's metadata written", "committed")),
+    ("evolve", "Parquet", ("recorded", "retired")),
     ("write", "Parquet", ("files written", "recorded", "write committed")),
     ("write", "DuckDB", ("recorded", "committed")),
     ("write", "Iceberg on SQLite", ("catalog's metadata written", "committed", "history written")),

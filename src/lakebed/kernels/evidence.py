@@ -71,7 +71,7 @@ class Evidence:
     @property
     def size(self) -> int:
         """How many columns and fields it is."""
-        inside = [*self.fields.values(), *([self.element] if self.element is not None else ())]
+        inside: list[Evidence] = [*self.fields.values(), *([self.element] if self.element is not None else ())]
         return 1 + sum(one.size for one in inside)
 
     @property

@@ -97,7 +97,8 @@ def _batches(
     rounds: bool,
 ) -> Iterator[Batch]:
     first = 0
-    originals = [file.schema_arrow.names[place] for place in places]
+    inside = file.schema_arrow.names
+    originals = [inside[place] for place in places]
     batches = file.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
     while True:
         try:

@@ -47,6 +47,23 @@ class ConvertTasks:
 
 
 @dataclass(frozen=True)
+class SeveralTasks:
+    """The tasks of several conversions, numbered through: those of the first, then those of the second, ..."""
+
+    parts: tuple[ConvertTasks, ...]
+
+    def __len__(self) -> int:
+        return sum(len(part.packs) for part in self.parts)
+
+    def __call__(self, number: int) -> Converted | LakebedError | TaskSkipped:
+        for part in self.parts:
+            if number < len(part.packs):
+                return part(number)
+            number -= len(part.packs)
+        raise IndexError(number)
+
+
+@dataclass(frozen=True)
 class RewriteTasks:
     """Every file of a rewrite; a task rewrites one."""
 

@@ -63,6 +63,15 @@ class Arrival:
 
 
 @dataclass(frozen=True)
+class PlannedArrival:
+    """A delivery's arrival, the plan that it came from, and the state of the table that it was planned on."""
+
+    state: TableState
+    plan: LoadPlan
+    arrival: Arrival
+
+
+@dataclass(frozen=True)
 class CommittedLoad:
     """A delivery that is in its table: by which plan, with which numbers, in which commit."""
 
@@ -92,16 +101,14 @@ def with_later_columns(delivery: Delivery, attempt: Callable[[Delivery], T]) -> 
     )
 
 
-def _plan_and_commit(
-    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: KnownDeliveries
-) -> CommittedLoad:
-    steps, target = context.steps, context.target(address)
-    with steps.step("plan"):
-        state = target.state()
-        doubt_after_other_writers(target, state, context.ledger)
-        schema = state.schema if state.exists else None
-        others = known.of_report(delivery.slice.report) if schema is None else ()
-        plan = plan_delivery(delivery, target, schema, known=others, ledger=context.ledger, settings=context.settings)
+def plan_arrival(context: RunContext, address: Address, delivery: Delivery, known: KnownDeliveries) -> PlannedArrival:
+    """What a delivery does to its table as it is now."""
+    target = context.target(address)
+    state = target.state()
+    doubt_after_other_writers(target, state, context.ledger)
+    schema = state.schema if state.exists else None
+    others = known.of_report(delivery.slice.report) if schema is None else ()
+    plan = plan_delivery(delivery, target, schema, known=others, ledger=context.ledger, settings=context.settings)
     arrival = Arrival(
         plan.evolution,
         plan.columns,
@@ -113,6 +120,16 @@ def _plan_and_commit(
         partition_by=(PERIOD,),
         rejected_partition_by=(PERIOD,),
     )
+    return PlannedArrival(state, plan, arrival)
+
+
+def _plan_and_commit(
+    context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: KnownDeliveries
+) -> CommittedLoad:
+    target = context.target(address)
+    with context.steps.step("plan"):
+        planned = plan_arrival(context, address, delivery, known)
+    state, plan, arrival = planned.state, planned.plan, planned.arrival
 
     def check(converted: Converted) -> None:
         _require_loadable(context, delivery, converted)
@@ -142,9 +159,17 @@ def commit_arrival(
 ) -> tuple[Converted, Replaced]:
     """Converts the files and commits them; `check` refuses what was converted and may not be committed."""
     target = context.target(address)
-    with staging_folder(context, claim, target, state, arrival.evolution, arrival.partition_by) as staging:
-        with context.steps.step("convert"):
-            converted = context.engine.convert(arrival.job(staging), context.observer.converted)
+    ahead = context.ahead.take(arrival) if context.ahead is not None else None
+    with (
+        staging_folder(context, claim, target, state, arrival.evolution, arrival.partition_by)
+        if ahead is None
+        else held_folder(context, target, ahead[0])
+    ) as staging:
+        if ahead is not None:
+            converted = ahead[1]
+        else:
+            with context.steps.step("convert"):
+                converted = context.engine.convert(arrival.job(staging), context.observer.converted)
         check(converted)
         with context.steps.step("commit"):
             # Rejected rows go first: a crash in between leaves them in quarantine, and the next run replaces them.
@@ -169,8 +194,15 @@ def staging_folder(
     """A folder for the engine's files. The ledger knows of it before it is written to; without a commit it goes."""
     staging = target.stage(state, evolution, partition_by=partition_by)
     context.ledger.open_staging(claim, staging.folder, table=target.address)
-    try:
+    with held_folder(context, target, staging):
         context.require_shared(staging.folder)
+        yield staging
+
+
+@contextmanager
+def held_folder(context: RunContext, target: Target, staging: Staging) -> Iterator[Staging]:
+    """A folder that is open already, and goes without a commit."""
+    try:
         yield staging
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):

@@ -55,6 +55,7 @@ class RunSettings(TypedDict, total=False):
     no_stage: bool | None
     strict: bool | None
     parallelism: int | None
+    deliveries_at_once: int | None
     # under [spark] in lakebed.toml:
     master: str | None
     remote: str | None

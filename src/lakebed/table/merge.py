@@ -103,7 +103,7 @@ def merge(
     options = EngineOptions(spark, asks_for_session, require_flag(use_merge))
     chosen = _engine(engine, source, options)
     table = _open(target, settings, storage, read_only=dry_run)
-    storage = borrow_keys(storage, table, source)
+    storage = borrow_keys(storage, table)
     with (
         task("merge", table.address, dry_run=dry_run) as told,
         readable(source, table, storage) as given,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as pads
 
-    from lakebed.kernels.storage_settings import StorageSettings
+    from lakebed.kernels.storage_settings import KeyRing
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +223,9 @@ class MergesRows(Protocol):
 class LendsStorage(Protocol):
     """A target that knows how its files are reached: its catalog hands out keys, or is configured with some."""
 
-    def lent_storage(self) -> "StorageSettings | None":
-        """How to reach the files, for whoever has no keys of their own; None where nothing is handed out."""
+    @property
+    def key_ring(self) -> "KeyRing":
+        """How to reach the files. The target adds keys to it as it gets them: when it is looked at, and staged."""
         ...
 
 

@@ -63,6 +63,16 @@ class ArrowEngine:
         raise_first([results[position] for position in sorted(results)])
         return combine([result for _, result in sorted(results.items()) if isinstance(result, Converted)])
 
+    def convert_all(self, jobs: Sequence[ConvertJob]) -> list[Converted | LakebedError]:
+        """One after the other: each uses all threads."""
+        results: list[Converted | LakebedError] = []
+        for job in jobs:
+            try:
+                results.append(self.convert(job))
+            except LakebedError as error:
+                results.append(error)
+        return results
+
     def inspect(self, job: InspectJob) -> tuple[FileFacts, ...]:
         """Reads every file once."""
         packs = pack_files(job.files)

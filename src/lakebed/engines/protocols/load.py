@@ -125,6 +125,10 @@ class Engine(Protocol):
         """Converts every file of the job, or raises and leaves only staged files behind."""
         ...
 
+    def convert_all(self, jobs: Sequence[ConvertJob]) -> "Sequence[Converted | LakebedError]":
+        """Converts several jobs at once: of each what came out of it, or why nothing did."""
+        ...
+
     def rewrite(
         self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
     ) -> tuple[WrittenFile, ...]:

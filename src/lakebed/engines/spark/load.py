@@ -28,7 +28,7 @@ from lakebed.kernels.compact import CompactTasks
 from lakebed.kernels.copy import CopiedBytes, CopyTasks
 from lakebed.kernels.inspect import FileFacts, InspectTasks
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
+from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks, SeveralTasks
 from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, Totals, WrittenFile
 
 _POLL_SECONDS = 0.5
@@ -53,18 +53,29 @@ class SparkEngine:
     def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, the largest first, or raises what the first bad file raised."""
         packs = pack_files(job.files)
-        files = tuple(tuple(job.files[position] for position in pack) for pack in packs)
-        tasks = ConvertTasks(conversion_of(job, self._storage), files, uuid.uuid4().hex)
-        watch = _Watch(Notes(job.staging.folder, self._storage, tasks.run), files, progress)
-        with watch:
+        tasks = self._tasks(job, packs)
+        with _Watch(Notes(job.staging.folder, self._storage, tasks.run), tasks.packs, progress):
             results = run_tasks(self._session, tasks, len(packs), doing=_of(len(job.files), "convert"))
-        raise_first(in_order(results, packs))
-        # In the order of the files that come first in each: what is rejected is told in the order of the job.
-        ordered = sorted(zip(packs, results, strict=True), key=lambda one: min(one[0]))
-        parts = [result for _, result in ordered if isinstance(result, Converted)]
-        if len(parts) != len(packs):
-            raise EngineError(f"Spark returned facts of {len(parts)} tasks instead of {len(packs)}")
-        return combine(parts)
+        return _converted(results, packs)
+
+    def convert_all(self, jobs: Sequence[ConvertJob]) -> list[Converted | LakebedError]:
+        """One stage for the files of all jobs."""
+        packs = [pack_files(job.files) for job in jobs]
+        tasks = SeveralTasks(tuple(self._tasks(job, some) for job, some in zip(jobs, packs, strict=True)))
+        files = sum(len(job.files) for job in jobs)
+        doing = f"{_of(files, 'convert')} of {len(jobs)} deliveries"
+        results = iter(run_tasks(self._session, tasks, len(tasks), doing=doing))
+        done: list[Converted | LakebedError] = []
+        for some in packs:
+            try:
+                done.append(_converted([next(results) for _ in some], some))
+            except LakebedError as error:
+                done.append(error)
+        return done
+
+    def _tasks(self, job: ConvertJob, packs: Sequence[Sequence[int]]) -> ConvertTasks:
+        files = tuple(tuple(job.files[position] for position in pack) for pack in packs)
+        return ConvertTasks(conversion_of(job, self._storage), files, uuid.uuid4().hex)
 
     def inspect(self, job: InspectJob) -> tuple[FileFacts, ...]:
         """Reads every file once, the largest first."""
@@ -106,6 +117,16 @@ class SparkEngine:
         results = run_tasks(self._session, tasks, len(packs), doing=doing)
         raise_first(results)
         return tuple(result for result in results if isinstance(result, Compacted))
+
+
+def _converted(results: Sequence[object], packs: Sequence[Sequence[int]]) -> Converted:
+    raise_first(in_order(results, packs))
+    # In the order of the files that come first in each: what is rejected is told in the order of the job.
+    ordered = sorted(zip(packs, results, strict=True), key=lambda one: min(one[0]))
+    parts = [result for _, result in ordered if isinstance(result, Converted)]
+    if len(parts) != len(packs):
+        raise EngineError(f"Spark returned facts of {len(parts)} tasks instead of {len(packs)}")
+    return combine(parts)
 
 
 def _of(files: int, verb: str) -> str:

@@ -13,7 +13,9 @@ from pyiceberg.table import Table
 from lakebed.errors import TargetError
 from lakebed.kernels.slices import in_slice
 from lakebed.kernels.sums import exact_totals, no_totals
-from lakebed.model import AnySlice, ScanFile, Totals
+from lakebed.model import AnySlice, Totals
+from lakebed.targets.iceberg.deletes import is_by_value, position_deletes, require_known_deletes, scan_file
+from lakebed.targets.iceberg.manifests import plan_all_files
 from lakebed.targets.iceberg.names import names_suffice
 from lakebed.targets.iceberg.rows import rows_of_file
 from lakebed.targets.iceberg.schema import physical_schema, table_schema
@@ -74,7 +76,7 @@ def scan_plan(table: Table) -> ScanPlan:
                 "cannot read",
                 remedy="Read it without spark=, or compact it with the engine that wrote them.",
             )
-        for delete in task.delete_files:
+        for delete in position_deletes(task):
             if delete.file_format != FileFormat.PARQUET:
                 raise TargetError(
                     f"{'.'.join(table.name())} holds deletes as {delete.file_format.value}, which workers cannot apply",
@@ -90,8 +92,7 @@ def scan_plan(table: Table) -> ScanPlan:
         schema=table_schema(table.schema()),
         physical=physical_schema(table.schema()),
         files=tuple(
-            ScanFile(task.file.file_path, file.partition, tuple(delete.file_path for delete in task.delete_files))
-            for file, task in zip(data_files(table, tasks), tasks, strict=True)
+            scan_file(table, task, file.partition) for file, task in zip(data_files(table, tasks), tasks, strict=True)
         ),
         partition_by=partition_columns(table),
         by_field_id=not names_suffice(table),
@@ -116,6 +117,14 @@ def _condition(name: str, value: object) -> BooleanExpression:
 def _batches(table: Table, slice_: AnySlice | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     condition: BooleanExpression = AlwaysTrue()
     values: Mapping[str, object] = slice_.values if slice_ else {}
+    tasks = plan_all_files(table)
+    if any(is_by_value(delete) for task in tasks for delete in task.delete_files):
+        require_known_deletes(table, tasks)
+        chosen = _selected(table.schema(), tuple(dict.fromkeys((*columns, *values))) or None)
+        for task in tasks:
+            for batch in rows_of_file(table, task, chosen):
+                yield batch.filter(in_slice(batch, values))
+        return
     # PyIceberg takes a dot in a filter for the field of a struct.
     dotted = {name: value for name, value in values.items() if "." in name}
     for name, value in values.items():
