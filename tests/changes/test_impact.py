@@ -184,3 +184,26 @@ def test_a_table_of_the_schema_that_nothing_reads(tmp_path: Path) -> None:
     (tmp_path / "m.sql").write_text("SELECT 1 AS one")
     result = lakebed.impact(drop="unused.x", folder=tmp_path, schema=schema)
     assert (result.breaks, result.reached) == ((), ())
+
+
+def test_a_change_goes_on_through_a_renamed_table(tmp_path: Path) -> None:
+    load = "CREATE TABLE n AS SELECT id, amt FROM app.orders;\nALTER TABLE n RENAME TO t;\n"
+    folder = project(tmp_path, load=load, report="SELECT amt AS x FROM t")
+    reached = lakebed.impact("orders.amt", folder=folder).reached
+    assert [one.path[1:] for one in reached] == [("n.amt",), ("n.amt", "t.amt"), ("n.amt", "t.amt", "report.x")]
+    assert [one.place.line for one in reached] == [1, 2, 1]
+
+
+def test_a_star_through_a_renamed_table_passes_the_loss_on(tmp_path: Path) -> None:
+    load = "CREATE TABLE n AS SELECT * FROM app.orders;\nALTER TABLE n RENAME TO t;\n"
+    folder = project(tmp_path, load=load, report="SELECT amt AS x FROM t")
+    assert broken(lakebed.impact(drop="orders.amt", folder=folder)) == {("report", 1)}
+
+
+def test_as_many_are_counted_as_are_listed(tmp_path: Path) -> None:
+    folder = project(tmp_path, a="SELECT * FROM app.orders WHERE amt > 1", b="SELECT day, amt + id AS x FROM a")
+    result = lakebed.impact(["orders.amt", "orders.id"], folder=folder)
+    assert [len(found) for found in result.reached_by_change] == [4, 2]
+    assert result.reached_count == len(result.reached) == 6
+    [first, *_] = result.reached_by_change
+    assert list(first) == list(first[:]) == [first[place] for place in range(len(first))]
