@@ -139,6 +139,14 @@ def test_what_cannot_be_analysed_is_told(tmp_path: Path) -> None:
     assert [Path(place.file or "").stem for place in result.unknown] == ["bad"]
 
 
+def test_files_that_cannot_be_read_or_rendered_are_told(tmp_path: Path) -> None:
+    folder = project(tmp_path, odd="SELECT {{ nope( }} FROM app.orders")
+    (folder / "latin.sql").write_bytes(b"SELECT amt AS caf\xe9 FROM app.orders")
+    result = lakebed.impact(drop="orders.amt", folder=folder)
+    told = {Path(place.file or "").stem: place.to_dict()["statementIndex"] for place in result.unknown}
+    assert told == {"odd": None, "latin": None}
+
+
 def test_names_that_are_wrong_are_refused_with_the_nearest(tmp_path: Path) -> None:
     project(tmp_path, one="CREATE TABLE x.items (a INT)", two="CREATE TABLE y.items (a INT)")
     for arguments, says in (

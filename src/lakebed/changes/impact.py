@@ -111,7 +111,8 @@ class ProjectImpact:
                 walk.run(self._names.columns(change.table) if change.column is None else ())
                 breaks += walk.breaks.values()
                 reached.append(walk.reached)
-        return ImpactResult(tuple(changes), tuple(breaks), tuple(reached), tuple(unanalysed(self._index)))
+        unknown = tuple(unanalysed(self._index, self.traced.result.issues))
+        return ImpactResult(tuple(changes), tuple(breaks), tuple(reached), unknown)
 
     def _change(self, kind: str, text: str, to: str | None = None) -> ColumnChange:
         if kind in ("any", "drop"):

@@ -34,7 +34,8 @@ class ColumnChange:
 class Place:
     """Where a statement names what changes."""
 
-    statement_index: int
+    # None where a whole file could not be read
+    statement_index: int | None
     statement_type: str
     file: str | None
     line: int

@@ -17,6 +17,8 @@ from lakebed.lineage.graph import result_name
 # Statements that need their target to be there.
 _WRITERS = frozenset({"INSERT", "UPDATE", "MERGE", "DELETE", "ALTER", "TRUNCATE", "COPY"})
 
+# Issues of files that have no statement at all.
+_UNREAD = frozenset({"UNREADABLE_FILE", "TEMPLATE_ERROR"})
 ColumnKey = tuple[str, str]
 # Where a star of one branch must be as wide as the others.
 _SET_OPERATION = re.compile(r"\b(UNION|INTERSECT|EXCEPT|MINUS)\b", re.IGNORECASE)
@@ -325,8 +327,11 @@ class ImpactWalk:
             self.breaks[key] = Breakage(self._change, table, column, roles, reason, where)
 
 
-def unanalysed(index: StatementIndex) -> Iterator[Place]:
-    """Statements of which nothing is known: a change may break them too."""
+def unanalysed(index: StatementIndex, issues: Iterable[Issue]) -> Iterator[Place]:
+    """Statements and files of which nothing is known: a change may break them too."""
     for statement in index.statements:
         if statement.statement_type == "UNKNOWN":
             yield index.place(statement, None)
+    unread = [issue.file for issue in issues if issue.code in _UNREAD and issue.severity == "error"]
+    for file in dict.fromkeys(unread):
+        yield Place(None, "UNKNOWN", file, 1)
