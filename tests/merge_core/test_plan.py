@@ -62,6 +62,14 @@ def test_a_refusal_shows_some_keys_and_says_that_there_are_more(count: int, more
     assert refused.keys == tuple(key for (key,) in keys[:SHOWN_KEYS])
 
 
+def test_a_refusal_shows_keys_as_they_are_written() -> None:
+    one = duplicate_keys(SPEC, count=1, keys=[("a",)])
+    assert one.message == "1 key (id) occurs more than once in the source: 'a'"
+    two = duplicate_keys(MergeSpec.of(keys=["id", "day"]), count=2, keys=[(1, "a"), (2, "b")])
+    assert two.message == "2 keys (id, day) occur more than once in the source: (1, 'a'), (2, 'b')"
+    assert two.keys == ((1, "a"), (2, "b"))
+
+
 def test_advice_is_given() -> None:
     with pytest.raises(DatasetMergeError) as variant:
         unify(SPEC, schema(id=Integer(64), v=Text()), schema(id=Integer(64), v=List(Integer(64))))

@@ -15,6 +15,7 @@ from lakebed.lineage.case_rules import NameRules, name_rules
 from lakebed.lineage.contract import ResolutionSource
 from lakebed.lineage.data_types import same_type
 from lakebed.lineage.dialects import Dialect
+from lakebed.lineage.renamed_unknown import UnknownRename
 from lakebed.lineage.schema_json import ImportedTable, imported_tables, text
 from lakebed.lineage.tables import CatalogColumn, CatalogTable, NamePart
 
@@ -93,11 +94,17 @@ class Catalog:
         self._spelled: dict[TableKey, str] = {}
         # last part of a name -> a table that has it, for hints
         self._by_last: dict[str, CatalogTable] = {}
-        for table in imported_tables(request):
-            self._import(table)
+        dotted = [entry for table in imported_tables(request) if (entry := self._import(table)) is not None]
+        for entry in dotted:
+            # the whole name as one: `public.users`; a table whose schema is given apart goes before it
+            parts = tuple(part for text in entry.parts for part in text.split("."))
+            self._imported.setdefault(tuple(self.rules.table_key(part, False) for part in parts), entry)
+            self._by_last.setdefault(self.rules.table_key(parts[-1], False), entry)
         self.has_imported = bool(self._imported)
         # the tables that statements named so far
         self._used: set[tuple[str, ...]] = set()
+        # renames of tables whose columns nobody declares: other statements may name some
+        self.unknown_renames: list[UnknownRename] = []
         # names of procedures and functions that the script defines
         self.routines: set[str] = set()
 
@@ -227,7 +234,8 @@ class Catalog:
                 return table.renamed((*table.parts[:-1], prefix))
         return None
 
-    def _import(self, table: ImportedTable) -> None:
+    def _import(self, table: ImportedTable) -> CatalogTable | None:
+        """Adds an imported table; returns it where one of its names has dots in it."""
         columns = _ImportedColumns(table, self.rules, self.merge_columns)
         entry = CatalogTable(table.parts, columns, "imported", complete=table.complete)
         fold = self.rules.table_key
@@ -237,6 +245,7 @@ class Catalog:
         self._imported[exact] = entry
         if exact != folded:
             self._imported.setdefault(folded, entry)
+        return entry if any("." in part for part in table.parts) else None
 
     def declare(
         self,

@@ -27,6 +27,7 @@ from lakebed.state.claims import Claim
 from lakebed.state.rebuild import describe_table
 from lakebed.state.records import LoadRecord
 from lakebed.storage import system_errors
+from lakebed.table.events import Task, task
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.targets.registry import require_target
@@ -189,6 +190,14 @@ def _load_delivery(
     context: RunContext, claim: Claim, delivery: Delivery, address: Address, known: KnownDeliveries
 ) -> DeliveryReport:
     """The steps of one delivery. The ledger records its begin, and its end or its failure."""
+    with task("load", context.target(address).address) as told:
+        told.reads(sorted({file.uri.rpartition("/")[0] for file in delivery.files}))
+        return _load_and_reconcile(context, claim, delivery, address, known, told)
+
+
+def _load_and_reconcile(
+    context: RunContext, claim: Claim, delivery: Delivery, address: Address, known: KnownDeliveries, told: Task
+) -> DeliveryReport:
     with context.steps.step("stage"):
         ready = prepare_files(context, delivery, address)
     target, ledger, started = context.target(address), context.ledger, time.monotonic()
@@ -201,7 +210,7 @@ def _load_delivery(
                 what=f"the load of {ready.slice} into {target.address}",
             )
             with context.steps.step("reconcile"):
-                reconciliation = reconcile_load(target, ready, committed)
+                reconciliation = reconcile_load(target, ready, committed, context.engine)
                 pass_checkpoint("reconciled")
     except (LakebedError, KeyboardInterrupt) as error:
         seconds = _seconds_since(started)
@@ -212,6 +221,9 @@ def _load_delivery(
     outcome = load_outcome(ready, committed, reconciliation, seconds)
     ledger.finish_load(claim, target.address, ready.slice, ready.id, outcome)
     remove_unneeded_copies(context.workspace, ledger, ready)
+    originals = {column.name: column.original or column.name for column in committed.plan.columns}
+    told.wrote(committed.plan.evolution, originals)
+    told.counted(rows=reconciliation.table.rows, files=len(committed.converted.files))
     return dataclasses.replace(
         DeliveryReport.of(ready, target.address, "loaded"),
         rows=reconciliation.table.rows,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import Settings
@@ -20,6 +21,7 @@ from lakebed.schema.types import List, Map, Schema, Struct, fold
 from lakebed.state.records import SchemaChange
 from lakebed.state.unrecorded import told_properties
 from lakebed.storage import Storage
+from lakebed.subject import working_on
 from lakebed.table.lent_keys import storage_of
 from lakebed.table.read import TableLike, open_table
 from lakebed.table.schema_history import SchemaHistory
@@ -133,7 +135,10 @@ def compact(
         state = run.state()
         return _result(table, run.plan(state), dry_run=True)
     on_spark = spark is not None or master is not None or remote is not None
-    with _engine(workspace.settings, storage, spark, on_spark=on_spark, table=table) as engine:
+    with (
+        working_on({"run": uuid4().hex, "task": "compact", "table": table.address}),
+        _engine(workspace.settings, storage, spark, on_spark=on_spark, table=table) as engine,
+    ):
         return retry(lambda: run.attempt(engine), what=f"the compaction of {table.address}")
 
 

@@ -66,6 +66,12 @@ def readable(source: Any, target: Target, storage: Storage) -> Iterator[MergeInp
         yield source
 
 
+def input_paths(source: object) -> list[str]:
+    """Where the source lies, as far as it says so: the paths that it is or lists."""
+    listed = source if isinstance(source, list | tuple) else [source]
+    return [fspath(one) for one in listed if isinstance(one, str | PathLike)]
+
+
 @dataclass(frozen=True)
 class _Stream:
     """Batches that come one after the other. A reader of pyarrow would wrap what they raise into errors of its own."""

@@ -147,6 +147,10 @@ class Target(Protocol):
         """Removes what was staged."""
         ...
 
+    def write_places(self) -> tuple[str, ...]:
+        """The folders that an engine's workers must reach to write into it, as far as they are known before `stage`."""
+        ...
+
     def owns_staging(self, folder: str) -> bool:
         """Whether this is a folder that `stage` of this table may have opened: nothing else is swept in its name."""
         ...

@@ -123,7 +123,7 @@ select unknownalias.x from t1, t2
 
 -- spark | t(a, b, c); u(a, d); w(e)
 select s.x from (select struct(a as x, b as y) s from t)
---> SELECT : x <- t.a, t.b tables=t
+--> SELECT : x <- t.a tables=t
 
 -- spark |
 select id from t1 where exists (select 1 from t2 where t2.id = t1.id)

@@ -4,15 +4,16 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
-from lakebed.engines.protocols.load import CompactJob, ConvertJob, FileDone, LoadProgress
-from lakebed.engines.shared.results import combine, conversion_of, largest_first, raise_first
+from lakebed.engines.protocols.load import CompactJob, ConvertJob, CountJob, FileDone, LoadProgress
+from lakebed.engines.shared.results import combine, conversion_of, count_tasks, counted, largest_first, raise_first
 from lakebed.errors import EngineError, LakebedError, UnplannedColumns
 from lakebed.kernels.compact import CompactTasks
 from lakebed.kernels.convert import Conversion
 from lakebed.kernels.convert import convert as convert_file
+from lakebed.kernels.copy import CopiedBytes, CopyTasks
 from lakebed.kernels.rewrite import rewrite as rewrite_file
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, WrittenFile
+from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, Totals, WrittenFile
 
 
 class ArrowEngine:
@@ -22,6 +23,12 @@ class ArrowEngine:
 
     def __init__(self, storage: StorageSettings | None = None) -> None:
         self._storage = (storage or StorageSettings()).resolved()
+
+    def copy(self, pairs: Sequence[tuple[str, str]]) -> list[CopiedBytes | LakebedError]:
+        """A task copies one file."""
+        tasks = CopyTasks(tuple(pairs), self._storage)
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            return list(pool.map(tasks, range(len(pairs))))
 
     def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, the largest first, or raises what the first bad file raised."""
@@ -56,6 +63,12 @@ class ArrowEngine:
                 for number, file in enumerate(files)
             ]
         return tuple(file for future in running for file in future.result())
+
+    def count(self, job: CountJob) -> Totals:
+        """Rows and exact sums of the committed files, on a few threads."""
+        tasks = count_tasks(job, self._storage)
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            return counted(list(pool.map(tasks, range(len(job.files)))), len(job.files))
 
     def compact(self, job: CompactJob) -> tuple[Compacted, ...]:
         """Makes one file of each pack."""

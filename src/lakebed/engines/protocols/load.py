@@ -2,11 +2,27 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
-from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, WrittenFile
+from lakebed.model import (
+    AnySlice,
+    Compacted,
+    Converted,
+    DataFile,
+    ScanFile,
+    SourceFile,
+    Staging,
+    Totals,
+    WrittenFile,
+)
 from lakebed.schema.types import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakebed.errors import LakebedError
+    from lakebed.kernels.copy import CopiedBytes
 
 OnBadValue: TypeAlias = Literal["refuse", "quarantine"]
 
@@ -41,6 +57,20 @@ class CompactJob:
     sort_by: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class CountJob:
+    """Files of a table, whose rows of a slice are to be counted and summed up.
+
+    `schema` has the columns, the currency and those of the slice, with field ids where the table has them.
+    """
+
+    files: tuple[ScanFile, ...]
+    schema: "pa.Schema"
+    columns: tuple[str, ...]
+    currency: str | None
+    slice: Mapping[str, object]
+
+
 @dataclass(frozen=True, slots=True)
 class FileDone:
     """Progress: one source file has been converted."""
@@ -58,6 +88,10 @@ class Engine(Protocol):
     @property
     def name(self) -> str: ...
 
+    def copy(self, pairs: Sequence[tuple[str, str]]) -> "Sequence[CopiedBytes | LakebedError]":
+        """Copies files, each from one place to another that workers reach, and says of each what arrived or why not."""
+        ...
+
     def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, or raises and leaves only staged files behind."""
         ...
@@ -66,6 +100,10 @@ class Engine(Protocol):
         self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
     ) -> tuple[WrittenFile, ...]:
         """The rows of these files in the staging's schema, leaving out the rows of a slice."""
+        ...
+
+    def count(self, job: CountJob) -> Totals:
+        """Rows and exact sums of the committed files."""
         ...
 
     def compact(self, job: CompactJob) -> tuple[Compacted, ...]:

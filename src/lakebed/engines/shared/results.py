@@ -1,13 +1,16 @@
 """Between the engines and the kernels: jobs become what workers take, and what tasks return becomes one result."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from lakebed.engines.protocols.load import ConvertJob
-from lakebed.errors import LakebedError, UnplannedColumns
+from lakebed.engines.protocols.load import ConvertJob, CountJob
+from lakebed.errors import EngineError, LakebedError, UnplannedColumns
 from lakebed.kernels.convert import Conversion
+from lakebed.kernels.count import CountTasks
+from lakebed.kernels.scan import Scan
 from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.kernels.sums import add_totals
 from lakebed.kernels.values import EXACT
 from lakebed.model import Converted, DataFile, Rounding, SourceFile, Totals
 
@@ -27,6 +30,20 @@ def conversion_of(job: ConvertJob, storage: StorageSettings) -> Conversion:
         required=job.required,
         limits=job.limits,
     )
+
+
+def count_tasks(job: CountJob, storage: StorageSettings) -> CountTasks:
+    """The job as workers take it, a task for each file."""
+    return CountTasks(Scan(job.files, job.schema, storage), job.columns, job.currency, dict(job.slice))
+
+
+def counted(results: Sequence[object], files: int) -> Totals:
+    """What the tasks counted, as one. Raises what the first of them raised."""
+    raise_first(results)
+    parts = [result for result in results if isinstance(result, Totals)]
+    if len(parts) != files:
+        raise EngineError(f"{len(parts)} files were counted instead of {files}")
+    return add_totals(parts)
 
 
 def for_workers(file: DataFile) -> DataFile:
@@ -54,27 +71,17 @@ def raise_first(results: Sequence[object]) -> None:
 
 def combine(parts: Sequence[Converted]) -> Converted:
     """What was converted file by file, as one result."""
-    sums: dict[str, Decimal] = {}
-    by_currency: dict[str, dict[str, Decimal]] = {}
     rounding: dict[str, Rounding] = {}
     for part in parts:
-        _add(sums, part.source.sums)
-        for code, totals in part.source.by_currency.items():
-            _add(by_currency.setdefault(code, {}), totals)
         for name, cost in part.rounding.items():
             before = rounding.get(name, Rounding(0, Decimal(0)))
             rounding[name] = Rounding(before.values + cost.values, EXACT.add(before.difference, cost.difference))
     return Converted(
         files=tuple(file for part in parts for file in part.files),
-        source=Totals(sum(part.source.rows for part in parts), sums, by_currency),
+        source=add_totals(part.source for part in parts),
         rounding=rounding,
         rejected=tuple(value for part in parts for value in part.rejected),
         rejected_rows=sum(part.rejected_rows for part in parts),
         rejected_files=tuple(file for part in parts for file in part.rejected_files),
         warnings=tuple(warning for part in parts for warning in part.warnings),
     )
-
-
-def _add(totals: dict[str, Decimal], more: Mapping[str, Decimal]) -> None:
-    for name, value in more.items():
-        totals[name] = EXACT.add(totals.get(name, Decimal(0)), value)

@@ -10,14 +10,23 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from lakebed.engines.protocols.load import CompactJob, ConvertJob, FileDone, LoadProgress
-from lakebed.engines.shared.results import combine, conversion_of, for_workers, largest_first, raise_first
+from lakebed.engines.protocols.load import CompactJob, ConvertJob, CountJob, FileDone, LoadProgress
+from lakebed.engines.shared.results import (
+    combine,
+    conversion_of,
+    count_tasks,
+    counted,
+    for_workers,
+    largest_first,
+    raise_first,
+)
 from lakebed.engines.spark.tasks import run_tasks
-from lakebed.errors import EngineError
+from lakebed.errors import EngineError, LakebedError
 from lakebed.kernels.compact import CompactTasks
+from lakebed.kernels.copy import CopiedBytes, CopyTasks
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.worker import ConvertTasks, Notes, RewriteTasks
-from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, WrittenFile
+from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, Totals, WrittenFile
 
 _POLL_SECONDS = 0.5
 _File = TypeVar("_File", SourceFile, DataFile)
@@ -32,6 +41,13 @@ class SparkEngine:
         self._session = session
         self._storage = (storage or StorageSettings()).resolved()
 
+    def copy(self, pairs: Sequence[tuple[str, str]]) -> list[CopiedBytes | LakebedError]:
+        """A task copies one file."""
+        results = run_tasks(
+            self._session, CopyTasks(tuple(pairs), self._storage), len(pairs), doing=_of(len(pairs), "copy")
+        )
+        return [one for one in results if isinstance(one, CopiedBytes | LakebedError)]
+
     def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, the largest first, or raises what the first bad file raised."""
         order = largest_first(job.files)
@@ -40,7 +56,9 @@ class SparkEngine:
         tasks = ConvertTasks(conversion, tuple(ordered), uuid.uuid4().hex)
         watch = _Watch(Notes(job.staging.folder, self._storage, tasks.run), ordered, progress)
         with watch:
-            results = _in_order(run_tasks(self._session, tasks, len(ordered)), order)
+            results = _in_order(
+                run_tasks(self._session, tasks, len(ordered), doing=_of(len(ordered), "convert")), order
+            )
         raise_first(results)
         parts = [result for result in results if isinstance(result, Converted)]
         if len(parts) != len(ordered):
@@ -58,16 +76,29 @@ class SparkEngine:
             tuple(for_workers(files[position]) for position in order),
             without.values if without else None,
         )
-        results = _in_order(run_tasks(self._session, tasks, len(order)), order)
+        results = _in_order(run_tasks(self._session, tasks, len(order), doing=_of(len(order), "rewrite")), order)
         raise_first(results)
         return tuple(file for written in results if isinstance(written, tuple) for file in written)
+
+    def count(self, job: CountJob) -> Totals:
+        """Rows and exact sums of the committed files, a task for each."""
+        files = len(job.files)
+        return counted(
+            run_tasks(self._session, count_tasks(job, self._storage), files, doing=_of(files, "count")), files
+        )
 
     def compact(self, job: CompactJob) -> tuple[Compacted, ...]:
         """Makes one file of each pack, a task for each."""
         packs = tuple(tuple(for_workers(file) for file in pack) for pack in job.packs)
-        results = run_tasks(self._session, CompactTasks(job.staging, self._storage, packs, job.sort_by), len(packs))
+        tasks = CompactTasks(job.staging, self._storage, packs, job.sort_by)
+        doing = f"{_of(sum(len(pack) for pack in packs), 'put')} together into {len(packs)}"
+        results = run_tasks(self._session, tasks, len(packs), doing=doing)
         raise_first(results)
         return tuple(result for result in results if isinstance(result, Compacted))
+
+
+def _of(files: int, verb: str) -> str:
+    return f"{verb} {files} file{'' if files == 1 else 's'}"
 
 
 def _in_order(results: Sequence[object], order: Sequence[int]) -> list[object]:

@@ -127,7 +127,8 @@ class SparkSource:
             require_shared(file.uri, self._session)
         groups = tuple(tuple(for_workers(file) for file in group) for group in _groups(files))
         tasks = MatchTasks(staged, with_ids(_key_schema(staged), layout.field_ids), groups, layout.in_path)
-        found = _checked(self._run(tasks, len(groups), unified.spec), GroupMatches, unified.spec)
+        doing = f"look keys up in {len(files)} files"
+        found = _checked(self._run(tasks, len(groups), unified.spec, doing=doing), GroupMatches, unified.spec)
         each = [file for group in found for file in group.files]
         nulls = {name: sum(one.nulls[place] for one in each) for place, name in enumerate(unified.spec.keys)}
         self._matched = [group.positions for group in found if len(group.positions)]
@@ -162,7 +163,9 @@ class SparkSource:
             job.staging.folder,
             codec,
         )
-        done = _checked(self._run(tasks, len(plan.packs) + len(inserts), plan.spec), Merged, plan.spec)
+        doing = f"rewrite {len(plan.rewrite)} files, insert {plan.expected.inserted} rows"
+        results = self._run(tasks, len(plan.packs) + len(inserts), plan.spec, doing=doing)
+        done = _checked(results, Merged, plan.spec)
         return _merged(done, plan)
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
@@ -205,9 +208,9 @@ class SparkSource:
         self._here = ArrowSource(table, self._storage)
         return self._here.check(unified)
 
-    def _run(self, tasks: Callable[[int], object], count: int, spec: MergeSpec) -> list[object]:
+    def _run(self, tasks: Callable[[int], object], count: int, spec: MergeSpec, *, doing: str) -> list[object]:
         with engine_failures(spec, EngineError, what="the merge failed"):
-            return run_tasks(self._session.spark, tasks, count)
+            return run_tasks(self._session.spark, tasks, count, doing=doing)
 
     def _known(self) -> tuple[StagedSource, KeyIndex]:
         assert self._staged is not None, "check comes before match and write"
@@ -335,7 +338,7 @@ class FrameSource(SparkSource):
             job.staging.folder,
             codec,
         )
-        results += self._run(untouched, len(others), plan.spec)
+        results += self._run(untouched, len(others), plan.spec, doing=f"rewrite {len(others)} packs of files")
         return _merged(_checked(results, Merged, plan.spec), plan)
 
 

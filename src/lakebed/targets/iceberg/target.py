@@ -26,6 +26,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, TargetError
+from lakebed.kernels.sums import no_totals
 from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
@@ -57,7 +58,6 @@ from lakebed.targets.iceberg.transaction import OneCommit
 from lakebed.targets.scan import ScanPlan
 from lakebed.targets.shared.containment import require_no_link
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
-from lakebed.targets.shared.sums import no_totals
 from lakebed.targets.snapshots import Expired, Publication, SnapshotRecord
 
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, partition_in_path=False)
@@ -193,6 +193,14 @@ class IcebergTarget:
                 local_path(folder).mkdir(parents=True, exist_ok=True)
                 self._locks[identifier] = lock_folder(folder)
         return Staging(identifier, folder, physical_schema(schema), partitions)
+
+    def write_places(self) -> tuple[str, ...]:
+        """Where its data lies or, before it is created, the warehouse: a REST catalog names that, and has it itself."""
+        table = self.table() if self.settings.exists else None
+        if table is not None:
+            return (table.properties.get("write.data.path") or table.location(),)
+        warehouse = self.settings.properties.get("warehouse", "")
+        return (warehouse,) if "://" in warehouse else ()
 
     def owns_staging(self, folder: str) -> bool:
         *above, name = _plain(folder).split("/")
