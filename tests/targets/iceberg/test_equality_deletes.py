@@ -161,6 +161,7 @@ def test_deletes_that_no_file_is_older_than_change_nothing(shop: IcebergTarget) 
     delete_by_value(shop, pa.table({"sku": ["b"]}))
     assert lakebed.compact(shop).rows == 0
     assert shop.unsettled() == 0
+    assert shop.totals(None, ["price"]).sums["price"] == 13
     before = len(shop.snapshots())
     merge(shop)
     assert len(shop.snapshots()) == before + 1, "nothing had to be settled"

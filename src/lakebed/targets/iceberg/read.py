@@ -14,8 +14,8 @@ from lakebed.errors import TargetError
 from lakebed.kernels.slices import in_slice
 from lakebed.kernels.sums import exact_totals, no_totals
 from lakebed.model import AnySlice, Totals
-from lakebed.targets.iceberg.deletes import is_by_value, position_deletes, require_known_deletes, scan_file
-from lakebed.targets.iceberg.manifests import plan_all_files
+from lakebed.targets.iceberg.deletes import position_deletes, scan_file
+from lakebed.targets.iceberg.manifests import has_equality_deletes
 from lakebed.targets.iceberg.names import names_suffice
 from lakebed.targets.iceberg.rows import rows_of_file
 from lakebed.targets.iceberg.schema import physical_schema, table_schema
@@ -117,11 +117,10 @@ def _condition(name: str, value: object) -> BooleanExpression:
 def _batches(table: Table, slice_: AnySlice | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     condition: BooleanExpression = AlwaysTrue()
     values: Mapping[str, object] = slice_.values if slice_ else {}
-    tasks = plan_all_files(table)
-    if any(is_by_value(delete) for task in tasks for delete in task.delete_files):
-        require_known_deletes(table, tasks)
+    if has_equality_deletes(table):
+        # PyIceberg refuses to plan a scan over them, even where they count for no file any more.
         chosen = _selected(table.schema(), tuple(dict.fromkeys((*columns, *values))) or None)
-        for task in tasks:
+        for task in current_files(table):
             for batch in rows_of_file(table, task, chosen):
                 yield batch.filter(in_slice(batch, values))
         return
