@@ -31,6 +31,11 @@ from lakebed.errors import LakebedError
 
 settings = json.loads(sys.argv[2])
 os.chdir(sys.argv[4] if len(sys.argv) > 4 else ".")
+if os.environ.get("NO_COPIES_HERE"):
+    from lakebed.storage import Storage
+    def copy(self, source, target, **_):
+        raise AssertionError(f"the driver copied {source}")
+    Storage.copy = copy
 for job in json.loads(sys.argv[3]):
     try:
         report = lakebed.run(job["source"], job["target"], **settings, **job.get("settings", {}))
@@ -166,7 +171,7 @@ def test_a_cluster_loads_the_same_with_nothing_of_the_driver_s_disk(
         json.dumps(settings),
         json.dumps(jobs),
         str(tmp_path),
-        environment={"PYSPARK_PYTHON": str(pyarrow_only)},
+        environment={"PYSPARK_PYTHON": str(pyarrow_only), "NO_COPIES_HERE": "1"},
     )
     parquet, database, to_private, from_private, to_warehouse, to_lake = map(json.loads, said.splitlines())
     for report in (parquet, database, to_lake):

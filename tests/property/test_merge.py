@@ -66,7 +66,11 @@ def nested(draw: st.DrawFn) -> tuple[pa.DataType, Callable[[int], object]]:
 def cases(draw: st.DrawFn) -> tuple[pa.Table | None, pa.Table, MergeSpec, int]:
     names = draw(st.lists(st.sampled_from(NAMES), min_size=2, max_size=5, unique=True))
     families = [draw(st.sampled_from([*FAMILIES, STRUCTS])) for _ in names]
-    keys = names[: draw(st.integers(1, min(2, len(names))))]
+    # Left to chance, one case in sixty has a struct that both sides know and that is not refused.
+    both = names[-1] if draw(st.booleans()) else None
+    if both is not None:
+        families[-1] = STRUCTS
+    keys = names[: draw(st.integers(1, min(2, len(names) - 1)))]
     strategy = draw(st.sampled_from(STRATEGIES))
     strict = draw(st.booleans())
 
@@ -80,7 +84,7 @@ def cases(draw: st.DrawFn) -> tuple[pa.Table | None, pa.Table, MergeSpec, int]:
         order = draw(st.permutations(range(len(names))))
         for place in order:
             name, family = names[place], families[place]
-            if name not in keys and name in optional and draw(st.booleans()):
+            if name not in (*keys, both) and name in optional and draw(st.booleans()):
                 continue
             kind, make = draw(nested()) if family is STRUCTS and name not in keys else draw(st.sampled_from(family))
             nulls = name not in keys or (not strict and draw(st.integers(0, 9)) == 0)
