@@ -30,7 +30,7 @@ OBSERVED = tuple(
     name for name, _ in inspect.getmembers(Observer, inspect.isfunction) if name not in _NO_STEPS and name[0] != "_"
 )
 # Steps of the commands themselves; what is not here is a step of a target's commit.
-CHECKPOINTS = {"reconciled": "pipeline"} | dict.fromkeys(
+CHECKPOINTS = {"reconciled": "pipeline", "ingest committed": "pipeline"} | dict.fromkeys(
     ("source checked", "keys matched", "files written", "merge committed", "write committed", "history written"),
     "table",
 )
@@ -45,6 +45,8 @@ LEDGER_WRITES = (
     "close_staging",
     "finish_load",
     "record_schema_changes",
+    "begin_files",
+    "finish_files",
 )
 
 

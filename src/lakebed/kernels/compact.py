@@ -109,7 +109,8 @@ def _rows(pack: Sequence[DataFile], schema: pa.Schema, storage: StorageSettings)
         opened, path = filesystem(file.uri, storage)
         with opened.open_input_file(path) as raw, pq.ParquetFile(raw) as parquet:
             places = find_columns(schema, parquet.schema_arrow)
-            wanted = [parquet.schema_arrow.names[place] for place in sorted(one for one in places if one is not None)]
+            names = parquet.schema_arrow.names
+            wanted = [names[place] for place in sorted(one for one in places if one is not None)]
             constants = _constants(file.partition, schema, places)
             for batch in parquet.iter_batches(at_once(schema), columns=wanted, use_threads=False):
                 arrays = conform(batch.schema, batch.columns, schema, batch.num_rows, by_id=True)

@@ -275,7 +275,9 @@ def _batches_of(reader: pq.ParquetFile, file: DataFile, matched: Matched | None,
         None if field.name.casefold() in paths else place
         for field, place in zip(fields, find_columns(fields, present), strict=True)
     ]
-    wanted = [present.names[place] for place in sorted(place for place in places if place is not None)]
+    # Arrow makes the list of names anew each time it is asked for.
+    names = present.names
+    wanted = [names[place] for place in sorted(place for place in places if place is not None)]
     rows_of = _Places(matched.rows if matched else pa.array([], pa.int32()))
     positions_of = matched.positions if matched else pa.array([], pa.int32())
     start = 0

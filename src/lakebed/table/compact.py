@@ -22,6 +22,7 @@ from lakebed.state.records import SchemaChange
 from lakebed.state.unrecorded import told_properties
 from lakebed.storage import Storage
 from lakebed.subject import working_on
+from lakebed.table.lent_keys import storage_of
 from lakebed.table.read import TableLike, open_table
 from lakebed.table.schema_history import SchemaHistory
 from lakebed.targets.base import Change, Settles, TableState, Target
@@ -123,19 +124,20 @@ def compact(
             f"{table.address} is not made of files that could be put together",
             remedy="Compact Parquet and Iceberg tables; DuckDB tidies its own file up: CHECKPOINT, or VACUUM.",
         )
+    storage = storage_of(table, workspace.storage)
     if not dry_run and isinstance(table, Settles) and table.settle():
         log.info("files of %s that other writers had covered were rewritten first", table.address)
     # A table with snapshots keeps its history itself; one that the caller opened has no ledger.
     kept = table is target or isinstance(table, HasSnapshots)
     history = SchemaHistory(table, None if kept else workspace.settings.ledger_place)
-    run = _Run(table, workspace.storage, wanted, period, columns, history)
+    run = _Run(table, storage, wanted, period, columns, history)
     if dry_run:
         state = run.state()
         return _result(table, run.plan(state), dry_run=True)
     on_spark = spark is not None or master is not None or remote is not None
     with (
         working_on({"run": uuid4().hex, "task": "compact", "table": table.address}),
-        _engine(workspace, spark, on_spark=on_spark, table=table) as engine,
+        _engine(workspace.settings, storage, spark, on_spark=on_spark, table=table) as engine,
     ):
         return retry(lambda: run.attempt(engine), what=f"the compaction of {table.address}")
 
@@ -306,20 +308,21 @@ def _differing(one: Compacted) -> str:
 
 
 @contextmanager
-def _engine(workspace: Workspace, spark: "SparkSession | None", *, on_spark: bool, table: Target) -> Iterator[Engine]:
+def _engine(
+    settings: Settings, storage: Storage, spark: "SparkSession | None", *, on_spark: bool, table: Target
+) -> Iterator[Engine]:
     """This process, or Spark where a session, or where to open one, was given."""
     if not on_spark:
-        yield local_engine(workspace.storage.settings)
+        yield local_engine(storage.settings)
         return
     require_engine("spark", f"the compaction of {table.address} on Spark")
     from lakebed.engines.spark.load import SparkEngine
     from lakebed.engines.spark.session import open_session, require_shared
 
-    settings: Settings = workspace.settings
     with open_session(settings, spark=spark) as session:
         for file in table.state().files[:1]:
             require_shared(file.uri, session)
-        yield SparkEngine(session.spark, workspace.storage.settings)
+        yield SparkEngine(session.spark, storage.settings)
 
 
 def _in_history(plan: CompactPlan) -> SchemaChange:

@@ -24,6 +24,7 @@ from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.types import fold
 from lakebed.storage import Storage
 from lakebed.table.events import Task, task
+from lakebed.table.lent_keys import borrow_keys
 from lakebed.table.merge_input import input_paths
 from lakebed.table.read import TableLike
 from lakebed.table.replace import Replacement, replace_slice
@@ -76,6 +77,8 @@ def write(
     flags = {"workdir": None if workdir is None else os.fspath(workdir), "master": master, "remote": remote}
     settings = load_settings(flags)
     storage = storage or Storage(settings.storage)
+    if not isinstance(target, str | os.PathLike):
+        storage = borrow_keys(storage, target)
     asks_for_session = spark is not None or master is not None or remote is not None
     engine = choose_row_engine(data, EngineOptions(spark, asks_for_session))
     paths = input_paths(data)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as pads
 
-    from lakebed.kernels.storage_settings import StorageSettings
+    from lakebed.kernels.storage_settings import KeyRing
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,8 @@ class Change:
     remove_slice: AnySlice | None = None  # for targets that are not made of files
     properties: Mapping[str, str] = field(default_factory=dict)
     txn: Txn | None = None  # written into the table by the same commit
+    # Whatever another has committed since the plan was made may have brought the same rows: plan again.
+    follows_nobody: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +223,9 @@ class MergesRows(Protocol):
 class LendsStorage(Protocol):
     """A target that knows how its files are reached: its catalog hands out keys, or is configured with some."""
 
-    def lent_storage(self) -> "StorageSettings | None":
-        """How to reach the files, for whoever has no keys of their own; None where nothing is handed out."""
+    @property
+    def key_ring(self) -> "KeyRing":
+        """How to reach the files. The target adds keys to it as it gets them: when it is looked at, and staged."""
         ...
 
 

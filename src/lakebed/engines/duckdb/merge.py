@@ -207,7 +207,8 @@ class DuckDBSource:
             opened_by, path = filesystem(file.uri, self._storage)
             present = pq.read_schema(path, filesystem=opened_by).remove_metadata()
             places = find_columns(keys, present)
-            called = [None if place is None else present.names[place] for place in places]
+            names = present.names
+            called = [None if place is None else names[place] for place in places]
             # Files that give one name to different types must not be read together.
             group = alike.setdefault(
                 present.serialize().to_pybytes(), (dict(zip(ready.spec.keys, called, strict=True)), [])

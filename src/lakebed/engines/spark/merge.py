@@ -358,7 +358,7 @@ def _work_folder(session: Session, settings: Settings, storage: StorageSettings)
         with tempfile.TemporaryDirectory(prefix="lakebed-merge-") as folder:
             yield folder
         return
-    folder = join(settings.staging_location, f"merge-{uuid4().hex}")
+    folder = settings.new_work_folder("merge")
     require_shared(folder, session)
     files = Storage(storage)
     try:
