@@ -9,6 +9,8 @@ import pyarrow.compute as pc
 
 # Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
 KEYS_AT_ONCE = 1_048_576
+# But no more bytes than these, unless the source has as many keys.
+BYTES_AT_ONCE = 32 << 20
 
 
 class KeyLookup(Protocol):
@@ -80,15 +82,15 @@ class KeyIndex:
 
     def find_each(self, files: Iterable[Sequence[pa.ChunkedArray]]) -> Iterator[pa.Array]:
         """The same for each of several files."""
-        at_once = max(KEYS_AT_ONCE, self.rows)
         waiting: list[Sequence[pa.ChunkedArray]] = []
-        rows = 0
+        rows = size = 0
         for columns in files:
             waiting.append(columns)
             rows += len(columns[0])
-            if rows >= at_once:
+            size += sum(column.nbytes for column in columns)
+            if rows >= self.rows and (rows >= KEYS_AT_ONCE or size >= BYTES_AT_ONCE):
                 yield from self._find_together(waiting)
-                waiting, rows = [], 0
+                waiting, rows, size = [], 0, 0
         yield from self._find_together(waiting)
 
     def count(self, files: Iterable[Sequence[pa.ChunkedArray]]) -> int:

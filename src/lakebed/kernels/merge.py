@@ -20,11 +20,14 @@ from lakebed.kernels.conform import as_type, conform, with_kept_fields
 from lakebed.kernels.keys import KeyLookup, chosen_rows, counting
 from lakebed.kernels.merge_files import Sink, at_once, codec_of, open_parquet
 from lakebed.kernels.partitions import as_text
-from lakebed.kernels.source_rows import Arriving, SourceRows
+from lakebed.kernels.source_rows import SourceRows
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, Lacking, MergeCounts, WrittenFile
 
 T = TypeVar("T")
+
+# Files of fewer rows are read by one thread: handing columns to several costs more than it saves.
+THREADED_ROWS = 65_536
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ def read_keys(
             None if place is None or key.casefold() in paths else present[place]
             for key, place in zip(keys.names, places, strict=True)
         ]
-        table = reader.read(columns=[name for name in names if name is not None])
+        wanted = [name for name in names if name is not None]
+        table = reader.read(columns=wanted, use_threads=total >= THREADED_ROWS)
         columns = []
         for key, name in zip(keys, names, strict=True):
             if name is not None:
@@ -152,7 +156,7 @@ def rewrite(
     updated = deleted = 0
     try:
         if rules.leaves_nothing(source.column_names):
-            updated, deleted = _replace_all(files, arriving, partition, rules, sink, moved)
+            updated, deleted = _replace_all(files, source, partition, rules, sink, moved)
             files = ()
         for batch, rows, positions in _ahead(_together(_batches(files, rules, storage), at_once(rules.schema))):
             before = batch.num_rows
@@ -174,30 +178,24 @@ def rewrite(
 
 def _replace_all(
     files: Sequence[tuple[DataFile, Matched | None]],
-    arriving: Arriving,
+    source: SourceRows,
     partition: Mapping[str, str | None],
     rules: Rules,
     sink: Sink,
     moved: list[pa.RecordBatch],
 ) -> tuple[int, int]:
-    """Writes the source rows in the order of the rows that they replace, and reads none of these."""
-    updated = deleted = 0
-    step = at_once(rules.schema)
-    for file, matched in files:
-        deleted += file.rows
-        if matched is None:
-            continue
-        deleted -= len(matched.rows)
-        updated += len(matched.rows)
-        for start in range(0, len(matched.rows), step):
-            rows = arriving.take(matched.positions.slice(start, step))
-            columns = [_one_chunk(column) for column in rows.columns]
-            arrays = conform(rows.schema, columns, rules.schema, rows.num_rows, by_id=False)
-            batch, leaving = _staying(pa.RecordBatch.from_arrays(arrays, schema=rules.schema), partition, rules)
-            if leaving is not None:
-                moved.append(leaving)
-            sink.write(batch)
-    return updated, deleted
+    """Writes the source rows about where the rows stand that they replace, and reads none of these."""
+    positions = [matched.positions for _, matched in files if matched is not None]
+    updated = 0
+    for rows in source.portions(positions, at_once(rules.schema)):
+        updated += rows.num_rows
+        columns = [_one_chunk(column) for column in rows.columns]
+        arrays = conform(rows.schema, columns, rules.schema, rows.num_rows, by_id=False)
+        batch, leaving = _staying(pa.RecordBatch.from_arrays(arrays, schema=rules.schema), partition, rules)
+        if leaving is not None:
+            moved.append(leaving)
+        sink.write(batch)
+    return updated, sum(file.rows for file, _ in files) - updated
 
 
 def _remaining(
@@ -283,7 +281,8 @@ def _batches_of(reader: pq.ParquetFile, file: DataFile, matched: Matched | None,
     rows_of = _Places(matched.rows if matched else pa.array([], pa.int32()))
     positions_of = matched.positions if matched else pa.array([], pa.int32())
     start = 0
-    for batch in reader.iter_batches(batch_size=at_once(schema), columns=wanted):
+    threaded = reader.metadata.num_rows >= THREADED_ROWS
+    for batch in reader.iter_batches(batch_size=at_once(schema), columns=wanted, use_threads=threaded):
         rows = batch.num_rows
         arrays = conform(batch.schema, batch.columns, fields, rows, by_id=True)
         for place, name in enumerate(schema.names):

@@ -1,6 +1,6 @@
 """The rows of a merge's source by their positions: of a large one only what is asked for is in memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 import pyarrow as pa
@@ -37,8 +37,8 @@ class SourceRows:
             let_go()
         return self._table.slice(start, rows)
 
-    def take(self, positions: pa.Array, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows at these positions, in their order, or some of their columns."""
+    def take(self, positions: pa.Array, columns: Sequence[str] | None = None, *, any_order: bool = False) -> pa.Table:
+        """The rows at these positions, in their order unless any will do, or some of their columns."""
         names = self.column_names if columns is None else list(columns)
         if not self.is_large or not len(positions):
             return self._table.select(names).take(positions)
@@ -61,11 +61,19 @@ class SourceRows:
                 waiting = 0
         let_go()
         found = pa.Table.from_batches(parts)
-        return found if order is None else found.combine_chunks().take(pc.sort_indices(order))
+        return found if order is None or any_order else found.combine_chunks().take(pc.sort_indices(order))
 
     def arriving(self, positions: Sequence[pa.Array]) -> "Arriving":
         """The rows at all these positions, one after the other."""
         return Arriving(self, positions)
+
+    def portions(self, positions: Sequence[pa.Array], rows: int) -> Iterator[pa.Table]:
+        """The same in portions of at most so many rows; those that are fetched together come in any order."""
+        arriving = Arriving(self, positions)
+        while len(coming := arriving.coming(FETCHED_ROWS)):
+            fetched = self.take(coming, any_order=True)
+            for start in range(0, fetched.num_rows, rows):
+                yield fetched.slice(start, rows).combine_chunks()
 
 
 class Arriving:
@@ -73,33 +81,35 @@ class Arriving:
 
     def __init__(self, rows: SourceRows, positions: Iterable[pa.Array]) -> None:
         self._rows = rows
-        self._positions = [one for one in positions if len(one)] if rows.is_large else []
+        self._positions = [one for one in positions if len(one)]
         self._ends = list(accumulate(map(len, self._positions)))
+        self._next = 0
         self._fetched: pa.Table | None = None
         self._used = 0
-        self._next = 0
 
     def take(self, positions: pa.Array) -> pa.Table:
         """The next rows, which are at these positions."""
         if not self._rows.is_large:
             return self._rows.take(positions)
         count = len(positions)
-        if self._fetched is None or self._used + count > self._fetched.num_rows:
+        if self._fetched is not None and self._used + count > self._fetched.num_rows:
+            # What is left of it is fetched once more, with what follows.
+            self._next -= self._fetched.num_rows - self._used
             self._fetched = None
-            self._fetched = self._rows.take(self._coming(max(count, FETCHED_ROWS))).combine_chunks()
+        if self._fetched is None:
+            self._fetched = self._rows.take(self.coming(max(count, FETCHED_ROWS))).combine_chunks()
             self._used = 0
         rows = self._fetched.slice(self._used, count)
         self._used += count
-        self._next += count
         return rows
 
-    def _coming(self, count: int) -> pa.Array:
-        parts = []
-        start = self._next
+    def coming(self, count: int) -> pa.Array:
+        """The next positions, at most so many of them."""
+        parts = [pa.array([], pa.int64())]
         for array, end in zip(self._positions, self._ends, strict=True):
-            if start < end and count:
-                part = array.slice(start - (end - len(array)), count).cast(pa.int64())
+            if self._next < end and count:
+                part = array.slice(self._next - (end - len(array)), count).cast(pa.int64())
                 parts.append(part)
-                start += len(part)
+                self._next += len(part)
                 count -= len(part)
         return pa.concat_arrays(parts)

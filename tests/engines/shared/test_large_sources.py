@@ -154,6 +154,25 @@ def test_rows_come_in_the_order_of_their_positions() -> None:
     assert [arriving.take(pa.array(some))["a"].to_pylist() for some in ([3], [2, 98], [1])] == [[3], [2, 98], [1]]
 
 
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("fetched", [1, 2, 5, 1000])
+@pytest.mark.parametrize("step", [1, 3, 1000])
+def test_what_is_fetched_and_not_used_is_neither_lost_nor_used_twice(
+    large: bool, fetched: int, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakebed.kernels.source_rows.FETCHED_ROWS", fetched)
+    table = pa.Table.from_batches(list(rechunked(pa.table({"a": range(60)}).to_batches(), 7)))
+    rows = SourceRows(table, large=large)
+    wanted = [number * 37 % 60 for number in range(60)]
+    positions = [pa.array(wanted[:11], pa.int32()), pa.array(wanted[11:12], pa.int32()), pa.array(wanted[12:])]
+    arriving = rows.arriving(positions)
+    each = [arriving.take(pa.array(wanted[start : start + step]))["a"].to_pylist() for start in range(0, 60, step)]
+    assert [value for some in each for value in some] == wanted
+    portions = [portion["a"].to_pylist() for portion in rows.portions(positions, step)]
+    assert sorted(value for some in portions for value in some) == list(range(60))
+    assert all(0 < len(some) <= step for some in portions)
+
+
 def test_a_table_in_batches_of_any_length_is_not_asked_batch_by_batch() -> None:
     batches = pa.table({"a": range(200_000)}).to_batches(max_chunksize=40_000)
     assert is_even(pa.Table.from_batches(batches))
