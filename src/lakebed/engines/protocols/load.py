@@ -11,6 +11,7 @@ from lakebed.model import (
     Converted,
     DataFile,
     ScanFile,
+    SortKey,
     SourceFile,
     Staging,
     Totals,
@@ -54,7 +55,7 @@ class CompactJob:
 
     packs: tuple[tuple[DataFile, ...], ...]
     staging: Staging
-    sort_by: tuple[str, ...] = ()
+    sort_by: tuple[SortKey, ...] = ()
 
 
 @dataclass(frozen=True)
