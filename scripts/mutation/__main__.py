@@ -27,7 +27,7 @@ EQUIVALENT = ROOT / "scripts/mutate.equivalent.toml"
 ALSO = {
     "changes": ("tests/cli/test_impact.py",),
     "config": ("tests/pipeline/test_settings.py", "tests/pipeline/test_sources.py", "tests/cli/test_operations.py"),
-    "datasets": (),
+    "datasets": ("tests/engines/duckdb", "tests/table"),
     "engines": (
         "tests/kernels",
         "tests/table",
@@ -113,6 +113,14 @@ def examine(package: str, *, bench: Bench, sample: int, seed: int, only: str) ->
     return tried, survivors
 
 
+def list_unreached(package: str, bench: Bench) -> None:
+    """Prints the lines with something to change that no test of those that are asked reaches."""
+    for path in files_of(package):
+        lines = {mutant.line for mutant in mutants(path, ROOT) if not any(bench.tests_for(mutant))}
+        if lines:
+            print(f"{path.relative_to(ROOT)}: {', '.join(map(str, sorted(lines)))}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     inside = sorted((ROOT / "src/lakebed").iterdir())
@@ -124,6 +132,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=12, help="changes for each package (12)")
     parser.add_argument("--seed", type=int, default=1, help="which changes (1)")
     parser.add_argument("--slow", action="store_true", help="ask the tests with Spark, servers and processes as well")
+    parser.add_argument("--unreached", action="store_true", help="only list the lines that no test reaches")
     parser.add_argument("--at-least", type=float, default=92, help="exit with 1 below this share, in percent (92)")
     given = parser.parse_args()
     for name in PRELOADED:
@@ -141,6 +150,9 @@ def main() -> None:
         chosen = given.package or [package for package in packages if tests_of(package)]
         bench = Bench(ROOT, folder, groups, {place for package in chosen for place in tests_of(package)})
         for package in chosen:
+            if given.unreached:
+                list_unreached(package, bench)
+                continue
             scores[package] = examine(package, bench=bench, sample=given.sample, seed=given.seed, only=given.only)
     low = False
     for package, (tried, survivors) in scores.items():

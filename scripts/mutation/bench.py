@@ -56,6 +56,10 @@ class Bench:
             if tests and not self._pass(tests, sum(reach.seconds[test] for test in tests)):
                 sys.exit(f"the tests of {mutant.path} fail without any change: mend that first")
 
+    def tests_for(self, mutant: Mutant) -> list[list[str]]:
+        """The tests that reach a change, by group."""
+        return [reach.tests_for(mutant) for reach in self.reach.values()]
+
     def survives(self, mutant: Mutant) -> tuple[bool, int]:
         """Whether no test notices, and how many were asked."""
         source = (self._root / mutant.path).read_bytes()

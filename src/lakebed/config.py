@@ -196,6 +196,11 @@ class Settings(_Section):
     parallelism: int | None = Field(
         default=None, ge=1, description="How many files are copied at once. Without it: four for each core."
     )
+    deliveries_at_once: int = Field(
+        default=8,
+        ge=1,
+        description="How many small deliveries are converted in one Spark job. Each is committed on its own.",
+    )
     spark: SparkSection = SparkSection()
     storage: StorageSettings = StorageSettings()
     staging: StagingSection = StagingSection()

@@ -272,6 +272,13 @@ class UnplannedColumns(SourceError):
     def types(self) -> Mapping[str, tuple[object, ...]]:
         return self._types
 
+    @classmethod
+    def of_all(cls, some: "Sequence[UnplannedColumns]") -> "UnplannedColumns":
+        """What several files bring, as one."""
+        names = dict.fromkeys(name for one in some for name in one.names)
+        types = {name: tuple(type_ for one in some for type_ in one.types.get(name, ())) for name in names}
+        return cls(file=some[0].file, names=tuple(names), types=types)
+
 
 class BadValue(SourceError):
     """A value that does not parse as its column's type."""

@@ -27,7 +27,7 @@ def installed(wheel: Path, tmp_path: Path) -> Callable[[str, str], Environment]:
     def at(spark: str, python: str) -> Environment:
         extras = "connect,iceberg" if spark.startswith("4") else "iceberg"
         # Without its extra, which would refuse the version already when it is installed.
-        pandas = () if spark.startswith("4") else ("pandas>=2.2,<3",)
+        pandas = () if spark.startswith("4") else ("pandas==2.3.3",)
         return install(
             wheel,
             tmp_path / "environment",

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakebed.kernels import merge as kernel
+from lakebed.kernels import merge_files
 from lakebed.model import DataFile
 from lakebed.table.merge import merge
 
@@ -39,7 +40,7 @@ def test_every_batch_keeps_what_it_must(tmp_path: Path, strategy: str, matched: 
     folder.mkdir()
     pq.write_table(pa.table({"id": range(ROWS), "what": ["old"] * ROWS}), folder / "a.parquet")
     source = pa.table({"id": [*matched, 100], "what": ["new"] * (len(matched) + 1)})
-    with patch.object(kernel, "BATCH_ROWS", 3):
+    with patch.object(merge_files, "BATCH_ROWS", 3):
         result = merge(source, str(folder), keys="id", strategy=strategy, engine="arrow")  # type: ignore[arg-type]
     found = pq.read_table(folder)
     expected = after(strategy, matched)

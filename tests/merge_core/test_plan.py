@@ -2,9 +2,9 @@
 
 import pytest
 
-from lakebed.errors import DatasetMergeError
+from lakebed.errors import DatasetMergeError, EngineError
 from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
-from lakebed.merge_core.refusals import SHOWN_KEYS, duplicate_keys
+from lakebed.merge_core.refusals import duplicate_keys
 from lakebed.merge_core.result import MergeResult
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy
 from lakebed.merge_core.validate import unify
@@ -48,18 +48,32 @@ def test_a_merge_that_changes_no_row_changes_no_column() -> None:
     assert str(plan).endswith("nothing changes: the table keeps its 20 rows")
 
 
+def test_a_plan_of_a_new_table_says_how_many_columns_it_gets() -> None:
+    unified = unify(SPEC, None, schema(id=Integer(64), tag=Text()))
+    plan = plan_merge(unified, files=(), source_rows=3, matches=Matches(), scanned=0)
+    assert str(plan).splitlines()[-1] == "  create the table with 2 columns"
+    assert (plan.to_dict()["creates_table"], plan.to_dict()["added_columns"]) == (True, [])
+
+
+def test_rows_that_were_matched_in_no_file_of_the_table_are_an_error() -> None:
+    """Counted, they would be reported as updated, and no file would have been rewritten."""
+    unified = unify(SPEC, schema(id=Integer(64)), schema(id=Integer(64)))
+    with pytest.raises(EngineError, match=r"found rows in B, which is no file of the table"):
+        plan_merge(unified, files=FILES, source_rows=3, matches=Matches({"a": 1, "B": 1}, {}, 2), scanned=2)
+
+
 def test_a_result_has_the_plan_where_there_is_one() -> None:
     plan = planned(2)
     assert MergeResult(inserted=1, total=21, before=20, plan=plan).to_dict()["plan"] == plan.to_dict()
     assert "plan" not in MergeResult(inserted=1, total=21, before=20).to_dict()
 
 
-@pytest.mark.parametrize(("count", "more"), [(1, False), (SHOWN_KEYS, False), (SHOWN_KEYS + 1, True)])
-def test_a_refusal_shows_some_keys_and_says_that_there_are_more(count: int, more: bool) -> None:
+@pytest.mark.parametrize(("count", "more"), [(1, False), (5, False), (6, True)])
+def test_a_refusal_shows_five_keys_and_says_that_there_are_more(count: int, more: bool) -> None:
     keys = [(f"key {number}",) for number in range(count)]
     refused = duplicate_keys(SPEC, count=count, keys=keys)
     assert refused.message.endswith(", ...") is more
-    assert refused.keys == tuple(key for (key,) in keys[:SHOWN_KEYS])
+    assert refused.keys == tuple(key for (key,) in keys[:5])
 
 
 def test_a_refusal_shows_keys_as_they_are_written() -> None:

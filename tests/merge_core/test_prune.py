@@ -26,6 +26,10 @@ def file(uri: str, low: object, high: object, nulls: int | None = 0) -> DataFile
         (pa.array([5]), [DataFile("a", 10, 100, {"id": "x"}, {})], ["a"]),
         (pa.array(["x"]), [DataFile("a", 10, 100, {"id": "x"}), DataFile("b", 10, 100, {"id": "y"})], ["a"]),
         (pa.array([], pa.int64()), [file("a", 0, 9)], []),
+        # A footer of strangers may hold anything: it makes its own file a candidate, and no other.
+        (pa.array([5]), [file("a", "no", "number"), file("b", 10, 19), file("c", 0, 9)], ["a", "c"]),
+        (pa.array([5.0]), [file("a", float("nan"), "x"), file("b", 10.0, 19.0), file("c", float("nan"), 9.0)],
+         ["a", "c"]),
     ],
 )  # fmt: skip
 def test_files_are_cleared_by_what_they_say_of_themselves(

@@ -24,6 +24,13 @@ def test_counts_that_do_not_balance_are_an_error() -> None:
         MergeResult(inserted=1, total=5, before=5)
 
 
+def test_nothing_done_is_nothing_counted() -> None:
+    said = MergeResult().to_dict()
+    counts = ("inserted", "updated", "deleted", "total", "before", "files_rewritten", "files_kept", "source_rows")
+    assert {said[name] for name in (*counts, "retries")} == {0}
+    assert said["dry_run"] is False
+
+
 def test_a_notebook_shows_the_counts_and_no_markup_of_a_column() -> None:
     shown = MergeResult(
         inserted=1200, updated=3, deleted=0, total=1300, before=100, added_columns=("<b>x</b>",), source_rows=1203

@@ -4,7 +4,7 @@ import pytest
 
 from lakebed.datasets import DatasetMergeError, normalize_keys
 from lakebed.errors import InvalidMergeArgument
-from lakebed.merge_core.spec import STRATEGIES, MergeSpec, MergeStrategy
+from lakebed.merge_core.spec import STRATEGIES, MergeSpec, MergeStrategy, require_flag
 
 
 def test_keys_are_normalised() -> None:
@@ -44,3 +44,22 @@ def test_a_wrong_strategy_names_the_right_ones() -> None:
     assert isinstance(caught.value, DatasetMergeError)
     assert caught.value.kind == "INVALID_STRATEGY"
     assert all(strategy in str(caught.value) for strategy in STRATEGIES)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"strategy": "replace"}, {"missing": "drop"}, {"on_conflict": "overwrite"}], ids=lambda one: str(*one)
+)
+def test_a_word_that_is_not_known_is_refused_with_those_that_are(asked: dict[str, str]) -> None:
+    with pytest.raises(InvalidMergeArgument) as refused:
+        MergeSpec.of(keys="id", **asked)  # type: ignore[arg-type]
+    assert refused.value.kind == "INVALID_STRATEGY"
+    assert str(*asked.values()) in refused.value.message
+    assert refused.value.remedy
+
+
+def test_a_flag_is_true_false_or_left_open() -> None:
+    assert [require_flag(flag) for flag in (True, False, None)] == [True, False, None]
+    for wrong in (1, 0, "yes", []):
+        with pytest.raises(InvalidMergeArgument) as refused:
+            require_flag(wrong)
+        assert refused.value.kind == "INVALID_USE_MERGE"

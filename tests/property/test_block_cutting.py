@@ -104,7 +104,7 @@ def test_both_cutters_end_the_records_of_a_well_written_file_where_csv_does(
 @given(raw_texts)
 @settings(max_examples=500)
 def test_a_block_holds_every_record_that_is_surely_whole(text: str) -> None:
-    assert blocks._exact_end(text.encode(), last=False) == last_end(text)
+    assert blocks.Marks(blocks.COMMAS).exact_end(text.encode(), last=False) == last_end(text)
 
 
 @given(
@@ -118,7 +118,7 @@ def test_a_pair_of_quotes_is_enough_in_any_part_of_a_well_written_file(
 ) -> None:
     text = written(rows, line_end, csv.QUOTE_MINIMAL)
     part = text[: data.draw(st.integers(0, len(text)))]
-    assert blocks._paired_end(part.encode()) == last_end(part)
+    assert blocks.Marks(blocks.COMMAS).paired_end(part.encode()) == last_end(part)
 
 
 @given(raw_texts, st.sampled_from(['"', '\n"', ',"x\ny', '\na,"\n']), block_sizes)

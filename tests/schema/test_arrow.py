@@ -53,6 +53,14 @@ def test_layouts_that_differ_in_memory_are_one_type(arrow: pa.DataType, ours: Da
     assert from_arrow(arrow) == ours
 
 
+@pytest.mark.parametrize("sign", ["", "u"])
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_every_integer_is_the_same_in_arrow(bits: int, sign: str) -> None:
+    arrow = getattr(pa, f"{sign}int{bits}")()
+    assert from_arrow(arrow) == Integer(bits, signed=not sign)
+    assert to_arrow(Integer(bits, signed=not sign)) == arrow
+
+
 def test_originals_travel_in_the_fields_metadata() -> None:
     nested = Struct((Column("x", Text(), original="s/X"),))
     schema = Schema.of(

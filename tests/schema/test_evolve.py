@@ -204,6 +204,12 @@ def test_a_policy_can_refuse_to_widen() -> None:
         (TEXT, Null(), TEXT),
         (List(Null()), List(INT), List(INT)),
         (Map(INT, TEXT), Map(LONG, TEXT), Map(LONG, TEXT)),
+        (Binary(16), Binary(16), Binary(16)),
+        (Binary(16), Binary(8), Binary()),
+        (Binary(16), Binary(), Binary()),
+        (Integer(16, signed=False), Float(32), Float(32)),
+        (Decimal(38, 18), Integer(64, signed=False), Decimal(38, 18)),
+        (Decimal(4, 2), Integer(64, signed=False), Decimal(22, 2)),
         (Date(), Timestamp("ms"), Timestamp("ms")),
         (Timestamp("ns"), Date(), Timestamp("ns")),
         (struct(a=Date()), struct(a=Timestamp()), struct(a=Timestamp())),
@@ -212,6 +218,13 @@ def test_a_policy_can_refuse_to_widen() -> None:
 )
 def test_what_widens(current: DataType, incoming: DataType, wider: DataType) -> None:
     assert widen(current, incoming) == wider
+
+
+def test_binary_values_of_one_length_stay_where_a_format_cannot_let_them_grow() -> None:
+    rules = FormatRules(fixed_binary_may_grow=False)
+    assert widen(Binary(16), Binary(16), rules) == Binary(16)
+    assert widen(Binary(), Binary(16), rules) == Binary()
+    assert isinstance(widen(Binary(16), Binary(8), rules), Mismatch)
 
 
 @pytest.mark.parametrize(
@@ -234,6 +247,8 @@ def test_what_widens(current: DataType, incoming: DataType, wider: DataType) -> 
         (Timestamp("us", "UTC"), Timestamp("us")),
         (List(TEXT), TEXT),
         (struct(a=TEXT), Map(TEXT, TEXT)),
+        (Decimal(38, 20), Integer(64, signed=False)),
+        (Decimal(38, 19), Decimal(21, 1)),
     ],
     ids=str,
 )
@@ -470,3 +485,23 @@ def test_only_columns_whose_originals_change_are_described_again() -> None:
     plan = plan_evolution(known, arriving)
     assert [column.name for column in plan.renamed_sources] == ["b"]
     assert plan_evolution(None, arriving).renamed_sources == ()
+
+
+def test_a_person_reads_one_line_for_each_step() -> None:
+    assert plan_evolution(None, schema(a=INT, b=TEXT)).describe().splitlines() == [
+        "create the table with 2 columns",
+        "add     a int32",
+        "add     b text",
+    ]
+    assert plan_evolution(schema(a=INT), schema(a=INT)).describe() == "the schema stays as it is"
+    changed = plan_evolution(
+        schema(a=INT, b=TEXT, c=LONG, d=TEXT),
+        schema(a=LONG, b=LONG, e=TEXT, n=Null()),
+        Policy(on_conflict="variant"),
+    )
+    lines = changed.describe().splitlines()
+    assert "add     e text" in lines
+    assert "widen   a from int32 to int64" in lines
+    assert "variant b__int64 takes b: int64 does not fit text (no type holds the values of both)" in lines
+    assert "wait    n: it holds nothing yet, and is created with its first real type" in lines
+    assert "NULL    in new rows: b, c, d" in lines

@@ -61,7 +61,11 @@ def test_duckdb_prints_and_we_read(text: str, ours: DataType) -> None:
     assert from_duckdb(described) == ours
 
 
-@pytest.mark.parametrize("text", ["INTERVAL", "BIT", "UNION(a INTEGER)", "DECIMAL(", "STRUCT(", "INTEGER]", "", "a?"])
+@pytest.mark.parametrize(
+    "text",
+    ["INTERVAL", "BIT", "UNION(a INTEGER)", "DECIMAL(", "DECIMAL(x)", "DECIMAL(18,'2')", "STRUCT(", "STRUCT(1 INTEGER)",
+     "INTEGER]", "INTEGER INTEGER", "(INTEGER)", "1", "", "a?"],
+)  # fmt: skip
 def test_what_duckdb_has_and_we_have_not_is_refused_by_column(text: str) -> None:
     with pytest.raises(UnsupportedType) as refused:
         from_duckdb(text, column="c")
@@ -76,6 +80,24 @@ def test_duckdb_creates_a_table_from_our_column_list() -> None:
     assert [(name, from_duckdb(type_), null == "YES") for name, type_, null, *_ in described] == [
         (column.name, column.type, column.nullable) for column in schema
     ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "text"),
+    [
+        (Integer(8), "TINYINT"),
+        (Integer(16), "SMALLINT"),
+        (Integer(32), "INTEGER"),
+        (Integer(64), "BIGINT"),
+        (Integer(8, signed=False), "UTINYINT"),
+        (Integer(16, signed=False), "USMALLINT"),
+        (Integer(32, signed=False), "UINTEGER"),
+        (Integer(64, signed=False), "UBIGINT"),
+    ],
+)
+def test_integers_are_of_their_own_size_in_duckdb(type_: Integer, text: str) -> None:
+    assert to_duckdb(type_) == text
+    assert from_duckdb(text) == type_
 
 
 def test_quoting() -> None:
@@ -138,7 +160,10 @@ def test_what_spark_cannot_hold_is_refused_by_column(type_: DataType) -> None:
         to_spark(List(type_), column="t")
 
 
-@pytest.mark.parametrize("text", ["interval day", "variant", json.dumps({"type": "udt"})])
+@pytest.mark.parametrize(
+    "text",
+    ["interval day", "variant", json.dumps({"type": "udt"}), "decimal(a)", "struct<1:int>", "struct<a:int COMMENT b>"],
+)
 def test_what_spark_has_and_we_have_not_is_refused(text: str) -> None:
     with pytest.raises(UnsupportedType):
         from_spark(text)
@@ -183,6 +208,22 @@ def test_iceberg_metadata_has_ids_level_by_level_and_the_original_as_doc() -> No
         ],
     }
     assert from_iceberg_schema(metadata) == schema
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "struct"},
+        {"type": "struct", "fields": {"name": "a"}},
+        [],
+        "string",
+        {"type": "struct", "fields": [{"name": "a", "type": {"type": "struct", "fields": None}, "nullable": True}]},
+        {"type": "struct", "fields": [{"name": "a", "type": {"type": "new"}, "nullable": True}]},
+    ],
+)
+def test_json_that_spark_does_not_write_is_refused(schema: object) -> None:
+    with pytest.raises(UnsupportedType):
+        from_spark_json(json.dumps(schema))
 
 
 @pytest.mark.parametrize("type_", ["uuid", "fixed[]", "variant", {"type": "list"}, 3])

@@ -1,6 +1,7 @@
 """Mutated and random bytes at every entrance: a named error or a right answer, within steps and memory."""
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -55,6 +56,44 @@ def test_mutated_input_is_refused_by_name_or_read(name: str, data: st.DataObject
     given_bytes = data.draw(st.one_of(mutated(entrance.seeds), st.binary(max_size=400)))
     with tempfile.TemporaryDirectory() as folder, count_calls(MOST_CALLS):
         enter(entrance, given_bytes, Path(folder))
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from(["", "/", "..", "../../etc/passwd", "s3://", "20261001-20261101", "\ud800", "a\x00b", "1e999"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def with_any_value(draw: st.DrawFn, document: object) -> object:
+    """A document in which one value, at any depth, is any other, or is gone."""
+    if isinstance(document, dict | list) and document and draw(st.integers(0, 4)):
+        place = draw(st.sampled_from(list(document) if isinstance(document, dict) else range(len(document))))
+        changed = document.copy()
+        if draw(st.integers(0, 4)):
+            changed[place] = draw(with_any_value(document[place]))
+        else:
+            del changed[place]
+        return changed
+    return draw(JSON)
+
+
+@pytest.mark.parametrize("name", ["manifest", "delivery"])
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_manifest_with_any_value_anywhere_is_refused_by_name_or_read(name: str, data: st.DataObject) -> None:
+    entrance: Entrance = ENTRANCES[name]
+    document = json.loads(data.draw(st.sampled_from(entrance.seeds)))
+    for _ in range(data.draw(st.integers(1, 3))):
+        document = data.draw(with_any_value(document))
+    with tempfile.TemporaryDirectory() as folder, count_calls(MOST_CALLS):
+        enter(entrance, json.dumps(document).encode(), Path(folder))
 
 
 @pytest.mark.full

@@ -16,6 +16,7 @@ from tests.support.steps import count_steps
 from lakebed.errors import ConfigError, NotFound
 from lakebed.model import Delivery
 from lakebed.samples import SampleSpec, SampleTruth, make_sample
+from lakebed.source.deliveries import folder_period
 from lakebed.source.discover import DiscoverReport, find_deliveries
 from lakebed.source.filters import DiscoverFilters, months_ago
 from lakebed.source.header import with_columns
@@ -442,3 +443,32 @@ def test_months_from_and_until(tmp_path: Path) -> None:
     for wrong in ({"since": "-3months"}, {"until": "soon"}, {"since": "2026-05", "until": "2026-04"}):
         with pytest.raises(ConfigError):
             DiscoverFilters(**wrong)
+
+
+def test_a_manifest_of_an_export_brings_its_own_files_and_no_neighbours(tmp_path: Path) -> None:
+    """Its folder `metadata` lies beside `data`, and other exports lie beside both."""
+    for report in ("one", "other"):
+        make_sample(tmp_path, spec=SampleSpec(kind="cur2", report=report, prefix=f"exports/{report}", months=1, rows=4))
+    [manifest, *_] = sorted(tmp_path.rglob("exports/one/**/*Manifest.json"))
+    discovered = found(manifest)
+    assert {delivery.slice.report for delivery in discovered.deliveries} == {"one"}
+    assert discovered.deliveries[0].complete
+    assert discovered.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("folders", "period"),
+    [
+        ("a/20261201-20270101/x", "2026-12"),
+        ("a/BILLING_PERIOD=2026-11/x", "2026-11"),
+        ("year=2026/month=1", "2026-01"),
+        ("year=2026/month=12", "2026-12"),
+        ("year=2026/month=13", None),
+        ("year=2026/month=0", None),
+        ("month=12", None),
+        ("20260901-20261001/year=2026/month=10", "2026-10"),
+        ("a/b", None),
+    ],
+)
+def test_the_month_that_folders_name(folders: str, period: str | None) -> None:
+    assert folder_period(folders.split("/")) == period

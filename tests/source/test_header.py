@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support import SHARED
 
-from lakebed.errors import HeaderError, SourceError
-from lakebed.model import Compression, Delivery, Slice, SourceColumn, SourceFile
+from lakebed.errors import HeaderError, NotFound, SourceError
+from lakebed.model import Compression, Content, Delivery, Slice, SourceColumn, SourceFile
 from lakebed.source.header import read_header, read_payer, with_columns
 from lakebed.storage import Storage
 
@@ -162,3 +162,9 @@ def test_a_real_header_with_a_lost_comma_is_refused() -> None:
         file = SourceFile(str(path), name, "csv", compression, path.stat().st_size)  # type: ignore[arg-type]
         with pytest.raises(HeaderError, match="OfferingClasspricing/PurchaseOption looks like two names"):
             read_header(file, Storage())
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.csv", "csv"), ("a.parquet", "parquet")])
+def test_a_file_that_went_away_is_not_found_and_not_damaged(tmp_path: Path, name: str, content: Content) -> None:
+    with pytest.raises(NotFound):
+        read_header(SourceFile(str(tmp_path / name), name, content, "none", 100), Storage())

@@ -161,3 +161,37 @@ def test_a_byte_order_mark_is_no_fault() -> None:
 
 def test_the_manifest_of_another_tool_is_none() -> None:
     assert read_manifest(Entry("/dbt/manifest.json", 1, None, None), b'{"nodes": {}, "sources": {}}') is None
+
+
+def test_columns_may_be_plain_names() -> None:
+    manifest = read(cur(columns=["lineItem/Cost", {"category": "bill", "name": "Payer"}]))
+    assert [column.original for column in manifest.columns] == ["lineItem/Cost", "bill/Payer"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "uri", "report"),
+    [
+        pytest.param({}, URI, "report", id="as the manifest says"),
+        pytest.param({"reportName": None}, URI, "report", id="as the file is called"),
+        pytest.param(
+            {"reportName": None, "exportArn": "arn:aws:bcm-data-exports:us-east-1:0:export/bill-1"},
+            "s3://bucket/20260901-20261001/Manifest.json",
+            "bill-1",
+            id="as the export is called",
+        ),
+    ],
+)
+def test_the_report_is_named_somewhere(facts: dict[str, object], uri: str, report: str) -> None:
+    assert read(cur(**facts), uri).report == report
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"reportName": None}, "does not name its report: reportName is missing"),
+        ({"billingPeriod": None, "reportKeys": ["a.csv"]}, "does not say its month: billingPeriod.start is missing"),
+    ],
+)
+def test_what_no_place_says_is_named(facts: dict[str, object], message: str) -> None:
+    with pytest.raises(ManifestError, match=message):
+        read(cur(**facts), "s3://bucket/somewhere/Manifest.json")

@@ -1,7 +1,7 @@
 """Every kind of step that a plan can have becomes a line of the history."""
 
 from lakebed.schema.evolve import Policy, plan_evolution
-from lakebed.schema.types import Column, DataType, Decimal, Integer, List, Schema, Struct, Text
+from lakebed.schema.types import Column, DataType, Decimal, Integer, List, Map, Schema, Struct, Text
 from lakebed.state.records import SchemaChange, schema_changes
 
 
@@ -43,3 +43,9 @@ def test_a_column_beside_the_one_that_does_not_fit_is_a_variant_once() -> None:
     again = plan_evolution(plan.final, schema(cost=List(Text())), policy)
     assert again.conflicts
     assert schema_changes(again) == ()
+
+
+def test_what_may_be_null_inside_a_map_is_named_by_its_place() -> None:
+    required, relaxed = (Map(Text(), Struct((Column("n", Integer(64), nullable=free),))) for free in (False, True))
+    [change] = schema_changes(plan_evolution(schema(m=required), schema(m=relaxed)))
+    assert change == SchemaChange("relaxed", "m.value.n", "int64")

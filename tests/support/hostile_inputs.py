@@ -32,6 +32,7 @@ from lakebed.targets.parquet.target import ParquetTarget
 
 LIMITS = Limits(header_bytes=1 << 20, line_bytes=1 << 20, unpacked_bytes=16 << 20, manifest_bytes=1 << 20)
 ID = "20261001T120000-0123abcd"
+HEADER = ("identity/LineItemId", "bill/PayerAccountId", "lineItem/UnblendedCost")
 CSV = b'identity/LineItemId,"bill/PayerAccountId",lineItem/UnblendedCost\n1,"0""1",2.5\n2,,\r\n'
 
 
@@ -46,6 +47,15 @@ class Entrance:
 
 def _manifest(data: bytes, _: Path) -> None:
     read_manifest(Entry("/b/r/20261001-20261101/r-Manifest.json", len(data), None, None), data, LIMITS)
+
+
+def _delivery(data: bytes, folder: Path) -> None:
+    """The manifest as it lies in a bucket: its files are looked for, and what a load would do is planned."""
+    month = folder / "bills" / "r" / "20261001-20261101"
+    month.mkdir(parents=True, exist_ok=True)
+    (month / "r-1.csv.gz").write_bytes(gzip.compress(CSV))
+    (month / "r-Manifest.json").write_bytes(data)
+    lakebed.plan(folder / "bills", f"parquet:{folder / 'bill'}", workdir=folder / "work")
 
 
 def _csv(compression: Compression) -> Callable[[bytes, Path], None]:
@@ -134,6 +144,8 @@ def entrances() -> Iterator[Entrance]:
     }
     record = CommitRecord(ID, "pending", (Put("a.parquet", "p=1/a.parquet", 4, "crc32:00000000"),))
     yield Entrance("manifest", (json.dumps(manifest).encode(), b'{"dataFiles": ["s3://b/k.parquet"]}'), _manifest)
+    columns = [dict(zip(("category", "name"), name.split("/"), strict=True)) for name in HEADER]
+    yield Entrance("delivery", (json.dumps({**manifest, "columns": columns}).encode(),), _delivery)
     yield Entrance("csv", (CSV, b"\xef\xbb\xbf" + CSV), _csv("none"))
     yield Entrance("gzip", (gzip.compress(CSV), gzip.compress(CSV) * 2), _csv("gzip"))
     yield Entrance("zip", (_zipped(CSV),), _csv("zip"))

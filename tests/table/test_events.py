@@ -79,6 +79,24 @@ def test_a_load_tells_original_names_and_rows(place: Path, events: Any, monkeypa
     assert ended[0]["run"]["facets"]["parent"]["job"]["name"] == "lakebed run"
 
 
+@pytest.mark.parametrize("keys", [None, "Order ID"])
+def test_an_ingest_tells_the_folders_and_names_of_its_files(
+    place: Path, events: Any, monkeypatch: pytest.MonkeyPatch, keys: str | None
+) -> None:
+    use_arrow(monkeypatch)
+    (place / "in").mkdir()
+    (place / "in" / "a.csv").write_text("Order ID,v\n1,x\n2,y\n")
+    lakebed.ingest("in", "parquet:orders", keys=keys)
+    lakebed.ingest("in", "parquet:orders", keys=keys)
+    [end] = [one for one in events() if one["eventType"] == "COMPLETE"]
+    assert end["job"]["name"] == f"ingest parquet:{place / 'orders'}"
+    assert [one["name"] for one in end["inputs"]] == [str(place / "in")]
+    [output] = end["outputs"]
+    fields = output["facets"]["columnLineage"]["fields"]["order_id"]["inputFields"]
+    assert {one["field"] for one in fields} == {"Order ID"}
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 2
+
+
 def test_a_failure_is_told_with_its_message(events: Any) -> None:
     lakebed.write(pa.table({"id": [1]}), "parquet:t")
     with pytest.raises(LakebedError):

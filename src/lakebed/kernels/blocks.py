@@ -8,19 +8,101 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from lakebed.errors import HeaderError, SourceError
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits, allow_long_fields
+from lakebed.model import Dialect
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 BLOCK_BYTES = 8 << 20
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NEWLINE = b"\n"
-_QUOTE = b'"'
 _EMPTY_LINES = re.compile(rb"(?:\r?\n)*")
-# Pairs of quotes, of which the first stands where a value begins, or doubles the one before it.
-_PAIRED_QUOTES = re.compile(rb'(?:[^"]*+(?<![^,\r\n"])"[^"]*+")*+[^"]*+')
+# What billing data is written in.
+COMMAS = Dialect()
+
+
+class Marks:
+    """The bytes of a dialect that decide where records end."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.delimiter = dialect.delimiter.encode()
+        self.quote = None if dialect.quote is None else dialect.quote.encode()
+        quote, delimiter = re.escape(self.quote or b'"'), re.escape(self.delimiter)
+        # Pairs of quotes, of which the first stands where a value begins, or doubles the one before it.
+        self._pairs = re.compile(
+            rb"(?:[^%b]*+(?<![^%b\r\n%b])%b[^%b]*+%b)*+[^%b]*+" % (quote, delimiter, quote, quote, quote, quote, quote)
+        )
+        self._begins = self.delimiter + b"\r\n"
+
+    def pair_up(self, data: bytes) -> bool:
+        """Every quote has a partner, and stands where it can."""
+        return self.quote is None or self.quote not in data or self._pairs.fullmatch(data) is not None
+
+    def paired_end(self, data: bytes) -> int:
+        """Behind the last newline that an even number of quotes precedes."""
+        if self.quote is None or self.quote not in data:
+            return data.rfind(_NEWLINE) + 1
+        quotes = data.count(self.quote)
+        end = len(data)
+        while (newline := data.rfind(_NEWLINE, 0, end)) >= 0:
+            quotes -= data.count(self.quote, newline, end)
+            if quotes % 2 == 0:
+                return newline + 1
+            end = newline
+        return 0
+
+    def first_end(self, data: bytes) -> int:
+        """Behind the first newline outside quotes; 0 where there is none."""
+        outside = 0
+        for quoted in self._quoted_values(data):
+            if newline := data.find(_NEWLINE, outside, quoted.start) + 1:
+                return newline
+            outside = quoted.stop
+        return data.find(_NEWLINE, outside) + 1
+
+    def exact_end(self, data: bytes, *, last: bool) -> int:
+        """Behind the last newline outside quotes; with `last`, the whole length unless a quote is open at the end."""
+        end = outside = 0
+        for quoted in self._quoted_values(data):
+            end = data.rfind(_NEWLINE, outside, quoted.start) + 1 or end
+            if quoted.stop > len(data):
+                return end
+            outside = quoted.stop
+        return len(data) if last else data.rfind(_NEWLINE, outside) + 1 or end
+
+    def _quoted_values(self, data: bytes) -> Iterator[range]:
+        """Where quoted values stand; one that is not closed reaches beyond the end.
+
+        A quote opens a value only at its beginning; elsewhere in an unquoted value it is a letter like any other.
+        """
+        if self.quote is None:
+            return
+        position = 0
+        while (quote := data.find(self.quote, position)) >= 0:
+            position = quote + 1
+            if quote and data[quote - 1] not in self._begins:
+                continue
+            closing = data.find(self.quote, position)
+            while closing >= 0 and data[closing + 1 : closing + 2] == self.quote:
+                closing = data.find(self.quote, closing + 2)
+            position = closing + 1 if closing >= 0 else len(data) + 1
+            yield range(quote, position)
+
+
+def read_records(text: str, dialect: Dialect = COMMAS) -> "Reader":
+    """Python's own reader of a dialect."""
+    allow_long_fields()
+    return csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=dialect.delimiter,
+        quotechar=dialect.quote,
+        quoting=csv.QUOTE_NONE if dialect.quote is None else csv.QUOTE_MINIMAL,
+    )
 
 
 class Misaligned(Exception):
@@ -51,9 +133,19 @@ class BlockReader:
     beginning.
     """
 
-    def __init__(self, stream: IO[bytes], *, key: str, exact: bool, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        stream: IO[bytes],
+        *,
+        key: str,
+        exact: bool,
+        limits: Limits = DEFAULT_LIMITS,
+        dialect: Dialect = COMMAS,
+    ) -> None:
         self._stream = stream
         self._key = key
+        self.dialect = dialect
+        self._marks = Marks(dialect)
         self._exact = exact
         self._limits = limits
         self._rest = stream.read(max(BLOCK_BYTES, len(_BOM)))
@@ -63,13 +155,16 @@ class BlockReader:
             )
         self._rest = self._rest.removeprefix(_BOM)
         self._line = 1
+        for _ in range(dialect.skipped_lines):
+            self._rest = self._rest.partition(_NEWLINE)[2]
+            self._line += 1
         self.header = self._read_header()
 
     def _read_header(self) -> list[str]:
         """The first record that is not an empty line."""
         self._skip_empty_lines()
         while True:
-            if end := _first_end(self._rest):
+            if end := self._marks.first_end(self._rest):
                 return self._parse_header(self._rest[:end])
             self._refuse_long_header(len(self._rest))
             more = self._stream.read(BLOCK_BYTES)
@@ -113,8 +208,7 @@ class BlockReader:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
             raise HeaderError("the header is not UTF-8", file=self._key, line=line) from error
-        allow_long_fields()
-        reader = csv.reader(io.StringIO(text, newline=""))
+        reader = read_records(text, self.dialect)
         names = next(reader)
         if any(reader):
             raise HeaderError(
@@ -131,13 +225,13 @@ class BlockReader:
             more = self._stream.read(BLOCK_BYTES)
             data = self._rest + more
             if more:
-                end = _exact_end(data, last=False) if self._exact else _paired_end(data)
+                end = self._marks.exact_end(data, last=False) if self._exact else self._marks.paired_end(data)
             else:
                 end = len(data)
                 self._refuse_open_quote(data)
             if end:
                 block = Block(data[:end], self._line)
-                if not self._exact and _QUOTE in block.data and not _PAIRED_QUOTES.fullmatch(block.data):
+                if not self._exact and not self._marks.pair_up(block.data):
                     raise Misaligned
                 self._line += block.data.count(_NEWLINE)
                 self._rest = data[end:]
@@ -149,10 +243,10 @@ class BlockReader:
             self._refuse_endless()
 
     def _refuse_open_quote(self, data: bytes) -> None:
-        if not self._exact and data.count(_QUOTE) % 2:
+        if not self._exact and self._marks.quote is not None and data.count(self._marks.quote) % 2:
             raise Misaligned
-        if self._exact and _exact_end(data, last=True) < len(data):
-            line = self._line + data.count(_NEWLINE, 0, _exact_end(data, last=False))
+        if self._exact and self._marks.exact_end(data, last=True) < len(data):
+            line = self._line + data.count(_NEWLINE, 0, self._marks.exact_end(data, last=False))
             raise SourceError(
                 f"{self._key}, line {line}: the file ends inside a quoted value",
                 remedy="Copy the file again: it ends too early.",
@@ -169,66 +263,13 @@ class BlockReader:
             )
 
 
-def records(block: Block) -> Iterator[CsvRecord]:
+def records(block: Block, dialect: Dialect = COMMAS) -> Iterator[CsvRecord]:
     """The records of a block with their lines, read slowly and only when a message needs them.
 
     An empty line is a record without fields.
     """
-    allow_long_fields()
-    reader = csv.reader(io.StringIO(block.data.decode("utf-8", errors="replace"), newline=""))
+    reader = read_records(block.data.decode("utf-8", errors="replace"), dialect)
     begins = 0
     for fields in reader:
         yield CsvRecord(block.line + begins, fields)
         begins = reader.line_num
-
-
-def _paired_end(data: bytes) -> int:
-    """Behind the last newline that an even number of quotes precedes."""
-    if _QUOTE not in data:
-        return data.rfind(_NEWLINE) + 1
-    quotes = data.count(_QUOTE)
-    end = len(data)
-    while (newline := data.rfind(_NEWLINE, 0, end)) >= 0:
-        quotes -= data.count(_QUOTE, newline, end)
-        if quotes % 2 == 0:
-            return newline + 1
-        end = newline
-    return 0
-
-
-def _first_end(data: bytes) -> int:
-    """Behind the first newline outside quotes; 0 where there is none."""
-    outside = 0
-    for quoted in _quoted_values(data):
-        if newline := data.find(_NEWLINE, outside, quoted.start) + 1:
-            return newline
-        outside = quoted.stop
-    return data.find(_NEWLINE, outside) + 1
-
-
-def _exact_end(data: bytes, *, last: bool) -> int:
-    """Behind the last newline outside quotes; with `last`, the whole length unless a quote is open at the end."""
-    end = outside = 0
-    for quoted in _quoted_values(data):
-        end = data.rfind(_NEWLINE, outside, quoted.start) + 1 or end
-        if quoted.stop > len(data):
-            return end
-        outside = quoted.stop
-    return len(data) if last else data.rfind(_NEWLINE, outside) + 1 or end
-
-
-def _quoted_values(data: bytes) -> Iterator[range]:
-    """Where quoted values stand; one that is not closed reaches beyond the end.
-
-    A quote opens a value only at its beginning; elsewhere in an unquoted value it is a letter like any other.
-    """
-    position = 0
-    while (quote := data.find(_QUOTE, position)) >= 0:
-        position = quote + 1
-        if quote and data[quote - 1] not in b",\r\n":
-            continue
-        closing = data.find(_QUOTE, position)
-        while closing >= 0 and data[closing + 1 : closing + 2] == _QUOTE:
-            closing = data.find(_QUOTE, closing + 2)
-        position = closing + 1 if closing >= 0 else len(data) + 1
-        yield range(quote, position)

@@ -19,7 +19,7 @@ from lakebed.kernels.columns import find_columns
 from lakebed.kernels.conform import conform
 from lakebed.kernels.facts import exact_sum
 from lakebed.kernels.files import failed, filesystem
-from lakebed.kernels.merge import at_once, codec_of
+from lakebed.kernels.merge_files import at_once, codec_of
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import EXACT

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lakebed.config import Settings
 from lakebed.engines.protocols.load import Engine
 from lakebed.model import Delivery
+from lakebed.pipeline.ahead import Ahead
 from lakebed.pipeline.decide import NO_CONSENT, Consent
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.steps import Steps
@@ -49,12 +50,16 @@ class RunContext:
         self._open = ExitStack()
         self._session: Session | None = None
         self._targets: dict[tuple[Address, str | None], Target] = {}
+        self.ahead: Ahead | None = None  # of a run that converts several deliveries at once
 
     def __enter__(self) -> "RunContext":
         return self
 
     def __exit__(self, *_: object) -> None:
+        # Tasks that are still being cancelled would write into folders while they are removed.
         self.stop_session()
+        if self.ahead is not None:
+            self.ahead.close()
 
     def stop_session(self) -> None:
         """Stops the Spark session that this run has started; after it nobody writes for this run."""

@@ -29,6 +29,10 @@ class Steps:
         with working_on({"run": self.run, "task": "load", **_names(slice_)}):
             yield
 
+    def credit(self, name: str, seconds: float) -> None:
+        """What a step of this delivery took before its turn."""
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + seconds, 3)
+
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         """Times a step, and logs its end or its failure. A step that comes several times is added up."""
@@ -41,7 +45,7 @@ class Steps:
                 ended = "done"
             finally:
                 seconds = round(time.monotonic() - started, 3)
-                self.seconds[name] = round(self.seconds.get(name, 0.0) + seconds, 3)
+                self.credit(name, seconds)
                 log.info("%s %s in %.3f s", name, ended, seconds, extra={"step": name, "seconds": seconds})
 
 

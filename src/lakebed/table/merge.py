@@ -110,7 +110,7 @@ def merge(
         chosen.open(given, storage.settings.resolved(), settings) as rows,
     ):
         told.reads(input_paths(source))
-        run = _Run(
+        done = merge_rows(
             spec,
             rows,
             table,
@@ -120,13 +120,29 @@ def merge(
             use_merge=options.use_merge,
             ledger_place=None if table is target else settings.ledger_place,
         )
-        try:
-            with count_retries() as count:
-                done = retry(run.attempt, what=f"the merge into {table.address}")
-            told.counted(rows=done.inserted + done.updated, files=len(done.files))
-            return replace(done, retries=count.retries)
-        except ConcurrentModification as error:
-            raise refusals.concurrent(spec, target=table.address) from error
+        told.counted(rows=done.inserted + done.updated, files=len(done.files))
+        return done
+
+
+def merge_rows(
+    spec: MergeSpec,
+    rows: MergeSource,
+    table: Target,
+    storage: Storage,
+    told: Task,
+    *,
+    dry_run: bool = False,
+    use_merge: bool | None = None,
+    ledger_place: str | Path | None = None,
+) -> MergeResult:
+    """Merges what an engine holds, and as often as another writer commits first tries again."""
+    run = _Run(spec, rows, table, storage, told, dry_run=dry_run, use_merge=use_merge, ledger_place=ledger_place)
+    try:
+        with count_retries() as count:
+            done = retry(run.attempt, what=f"the merge into {table.address}")
+        return replace(done, retries=count.retries)
+    except ConcurrentModification as error:
+        raise refusals.concurrent(spec, target=table.address) from error
 
 
 def _engine(engine: str | MergeEngine | None, source: MergeInput, options: EngineOptions) -> MergeEngine:

@@ -81,6 +81,8 @@ class Change:
     remove_slice: AnySlice | None = None  # for targets that are not made of files
     properties: Mapping[str, str] = field(default_factory=dict)
     txn: Txn | None = None  # written into the table by the same commit
+    # Whatever another has committed since the plan was made may have brought the same rows: plan again.
+    follows_nobody: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,22 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
-from lakebed.engines.protocols.load import CompactJob, ConvertJob, CountJob, FileDone, LoadProgress
-from lakebed.engines.shared.results import combine, conversion_of, count_tasks, counted, largest_first, raise_first
+from lakebed.engines.protocols.load import CompactJob, ConvertJob, CountJob, FileDone, InspectJob, LoadProgress
+from lakebed.engines.shared.packs import pack_files
+from lakebed.engines.shared.results import (
+    combine,
+    conversion_of,
+    count_tasks,
+    counted,
+    in_order,
+    inspection_of,
+    raise_first,
+)
 from lakebed.errors import EngineError, LakebedError, UnplannedColumns
 from lakebed.kernels.compact import CompactTasks
-from lakebed.kernels.convert import Conversion
-from lakebed.kernels.convert import convert as convert_file
+from lakebed.kernels.convert import Conversion, convert_pack
 from lakebed.kernels.copy import CopiedBytes, CopyTasks
+from lakebed.kernels.inspect import FileFacts, InspectTasks
 from lakebed.kernels.rewrite import rewrite as rewrite_file
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import AnySlice, Compacted, Converted, DataFile, SourceFile, Staging, Totals, WrittenFile
@@ -33,23 +42,46 @@ class ArrowEngine:
     def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, the largest first, or raises what the first bad file raised."""
         conversion = conversion_of(job, self._storage)
+        packs = sorted(pack_files(job.files), key=min)
         results: dict[int, Converted | LakebedError] = {}
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             running: dict[Future[Converted | LakebedError], int] = {
-                pool.submit(_attempt, conversion, job.files[position], f"{position:05d}"): position
-                for position in largest_first(job.files)
+                pool.submit(_attempt, conversion, [job.files[one] for one in pack], f"{position:05d}"): position
+                for position, pack in enumerate(packs)
             }
             for future in as_completed(running):
                 position, result = running[future], future.result()
                 results[position] = result
                 if isinstance(result, Converted):
-                    if progress is not None:
-                        progress(FileDone(job.files[position], result.source.rows))
+                    for number, place in enumerate(packs[position]):
+                        if progress is not None:
+                            # What is known of a pack is how many rows it has.
+                            progress(FileDone(job.files[place], 0 if number else result.source.rows))
                 elif not isinstance(result, UnplannedColumns):
                     pool.shutdown(cancel_futures=True)
                     break
         raise_first([results[position] for position in sorted(results)])
         return combine([result for _, result in sorted(results.items()) if isinstance(result, Converted)])
+
+    def convert_all(self, jobs: Sequence[ConvertJob]) -> list[Converted | LakebedError]:
+        """One after the other: each uses all threads."""
+        results: list[Converted | LakebedError] = []
+        for job in jobs:
+            try:
+                results.append(self.convert(job))
+            except LakebedError as error:
+                results.append(error)
+        return results
+
+    def inspect(self, job: InspectJob) -> tuple[FileFacts, ...]:
+        """Reads every file once."""
+        packs = pack_files(job.files)
+        files = tuple(tuple(job.files[position] for position in pack) for pack in packs)
+        tasks = InspectTasks(inspection_of(job, self._storage), files)
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            results = in_order(list(pool.map(tasks, range(len(packs)))), packs)
+        raise_first(results)
+        return tuple(result for result in results if isinstance(result, FileFacts))
 
     def rewrite(
         self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
@@ -82,8 +114,8 @@ class ArrowEngine:
         return tuple(result for result in results if isinstance(result, Compacted))
 
 
-def _attempt(conversion: Conversion, source: SourceFile, name: str) -> Converted | LakebedError:
+def _attempt(conversion: Conversion, sources: Sequence[SourceFile], name: str) -> Converted | LakebedError:
     try:
-        return convert_file(conversion, source, name)
+        return convert_pack(conversion, sources, name)
     except LakebedError as error:
         return error

@@ -33,7 +33,8 @@ from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
 from lakebed.kernels.columns import top_level_ids, with_ids
 from lakebed.kernels.keys import KeyIndex, repeated
-from lakebed.kernels.merge import Rules, write_rows
+from lakebed.kernels.merge import Rules
+from lakebed.kernels.merge_inserts import write_rows
 from lakebed.kernels.merge_tasks import (
     GroupMatches,
     MatchTasks,
@@ -198,11 +199,19 @@ class SparkSource:
         """Writes the rows that this process holds to where workers reach them."""
         rules = Rules(checked.table.schema, checked.table.schema)
         written = write_rows(
-            checked.table, None, rules, folder=self._folder, name=uuid4().hex, storage=self._storage, codec="lz4"
+            checked.rows,
+            None,
+            rules,
+            folder=self._folder,
+            name=uuid4().hex,
+            storage=self._storage,
+            codec="lz4",
         )
         parts = tuple(join(self._folder, one.path) for one in written)
         self._staged = StagedSource(parts, checked.table.schema, checked.spec.keys, self._storage)
-        self._index = checked.index
+        index = checked.index
+        assert isinstance(index, KeyIndex), "only what may spill has its keys in shares"
+        self._index = index
 
     def _check_here(self, table: pa.Table, unified: Unified) -> CheckedSource:
         self._here = ArrowSource(table, self._storage)

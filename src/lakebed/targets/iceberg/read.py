@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, IsNull
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, In, IsNull
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import FileFormat
 from pyiceberg.schema import Schema as IcebergSchema
@@ -108,6 +108,12 @@ def totals(table: Table, slice_: AnySlice | None, columns: Sequence[str], *, cur
     return exact_totals(_batches(table, slice_, wanted), columns, currency=currency)
 
 
+def _condition(name: str, value: object) -> BooleanExpression:
+    if isinstance(value, frozenset):
+        return In(name, value)  # type: ignore[call-arg, arg-type]
+    return IsNull(name) if value is None else EqualTo(name, value)  # type: ignore[call-arg, arg-type]
+
+
 def _batches(table: Table, slice_: AnySlice | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     condition: BooleanExpression = AlwaysTrue()
     values: Mapping[str, object] = slice_.values if slice_ else {}
@@ -123,8 +129,7 @@ def _batches(table: Table, slice_: AnySlice | None, columns: Sequence[str]) -> I
     for name, value in values.items():
         if name in dotted:
             continue
-        same = IsNull(name) if value is None else EqualTo(name, value)  # type: ignore[call-arg, arg-type]
-        condition = And(condition, same)
+        condition = And(condition, _condition(name, value))
     # Without any column there would be no rows to count.
     fields = tuple(dict.fromkeys((*columns, *dotted))) or (table.schema().fields[0].name,)
     found = table.scan(row_filter=condition, selected_fields=fields, case_sensitive=False).to_arrow_batch_reader()

@@ -66,6 +66,8 @@ def totals(
 
 
 def _condition(column: str, value: object) -> pads.Expression:
+    if isinstance(value, frozenset):
+        return pads.field(column).isin(sorted(value))
     return pads.field(column).is_null() if value is None else pads.field(column) == value
 
 
