@@ -70,6 +70,11 @@ def test_tables_of_the_file_hold_any_properties_as_text(tmp_path: Path) -> None:
         ("[spark]\nmastr = 'yarn'\n", "line 2: spark.mastr is not a setting", "Did you mean spark.master?"),
         ("[sprak]\nmaster = 'yarn'\n", "line 1: sprak is not a setting", "The settings are:"),
         ("master = 'yarn'\n", "line 1: master is not a setting", "Did you mean spark.master?"),
+        (
+            "target = 'duckdb:a.duckdb'\n",
+            "line 1: target is not a setting",
+            "Write it below [source.NAME], or give --target on the command line.",
+        ),
         ("spark.mastr = 'yarn'\n", "line 1: spark.mastr is not a setting", "Did you mean spark.master?"),
     ],
 )

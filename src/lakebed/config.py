@@ -364,7 +364,9 @@ def _from_file(path: Path) -> dict[str, tuple[object, str]]:
     for key, value in _flat(content, {key for key, info in known.items() if info.kind == "table"}):
         origin = f"{path}, line {_line(text, key)}: {key}"
         if key not in known:
-            raise ConfigError(f"{origin} is not a setting", remedy=_nearest(key, known))
+            of_source = f"Write it below [source.NAME], or give --{key} on the command line."
+            remedy = of_source if key in _OF_SOURCES else _nearest(key, known)
+            raise ConfigError(f"{origin} is not a setting", remedy=remedy)
         found[key] = (value, origin)
     return found
 
@@ -424,6 +426,10 @@ def _from_flags(flags: Mapping[str, object], parameters: Iterable[str]) -> dict[
         if value is not None:
             found[key] = (value, f"--{infos[key].keyword.replace('_', '-')}")
     return found
+
+
+# What is said of one source, and is no setting of all of them.
+_OF_SOURCES = ("target", "table", "report", "payer", "period", "since", "until")
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:

@@ -122,8 +122,21 @@ DEFAULT_DIGITS = Digits()
 
 
 @dataclass(frozen=True, slots=True)
+class FilePart:
+    """Records of a large file: its bytes from `start` to `end`, after a header that ends at `header`.
+
+    `line` is the number of the first of its lines.
+    """
+
+    start: int
+    end: int
+    header: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file of a delivery: where it lies now, and the name that messages use for it.
+    """One file of a delivery, or a part of one: where it lies now, and the name that messages use for it.
 
     A file without a manifest may have a `dialect` of its own, columns that its `folders` give to all its rows, by their
     originals, and an `identity` that its rows carry. Where its `sha256` is known, it must be that when it is read.
@@ -139,6 +152,7 @@ class SourceFile:
     folders: tuple[tuple[str, str | None], ...] = ()
     identity: str | None = None
     sha256: str | None = None
+    part: FilePart | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,6 @@ def test_a_known_file_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(ArrowEngine, "inspect", refuse)
     assert lakebed.ingest("in", "parquet:out").deliveries[0].skipped
-    # Another time at the file, and the same content.
-    monkeypatch.undo()
-    monkeypatch.chdir(Path("in").resolve().parent)
 
 
 def test_a_touched_file_is_read_and_skipped() -> None:
@@ -245,6 +242,18 @@ def test_reserved_names_in_files_are_ordinary_columns() -> None:
     put("a.csv", "lakebed_file,lakebed_payer\nmine,x\n")
     done = lakebed.ingest("in", "parquet:out")
     assert set(done.types) == {"lakebed_file_1", "lakebed_payer_1"}
+
+
+def test_without_inference_json_is_text_too() -> None:
+    put("a.json", '{"id": 1, "who": {"n": 1.10}, "x": null}\n')
+    done = lakebed.ingest("in", "parquet:out", infer=False)
+    assert (done.types, ids(column="who")) == ({"id": "text", "who": "text"}, ['{"n": 1.10}'])
+
+
+def test_types_of_columns_that_no_file_has_are_said() -> None:
+    put("a.csv", "id\n1\n")
+    done = lakebed.ingest("in", "parquet:out", types={"Idd": "string"})
+    assert "types names the column Idd, which no file has" in done.warnings
 
 
 def test_what_made_a_column_text_is_said() -> None:

@@ -472,3 +472,9 @@ def test_a_manifest_of_an_export_brings_its_own_files_and_no_neighbours(tmp_path
 )
 def test_the_month_that_folders_name(folders: str, period: str | None) -> None:
     assert folder_period(folders.split("/")) == period
+
+
+def test_where_there_is_nothing_it_says_what_was_looked_at(tmp_path: Path) -> None:
+    for count, said in ((1, "1 file"), (2, "2 files")):
+        (tmp_path / f"{count}.txt").write_text("no data")
+        assert found(tmp_path).warnings == (f"no delivery found under {tmp_path} ({said} looked at)",)

@@ -1,5 +1,6 @@
 """Two runs at once never load one delivery twice, and a crashed run's claim is taken over. With real processes."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from sqlalchemy import update
 
 from lakebed.errors import ClaimHeld, StateError
 from lakebed.model import Slice
+from lakebed.state.claims import Holder
 from lakebed.state.ledger import Ledger
 from lakebed.state.records import LoadOutcome
 from lakebed.state.tables import CLAIMS
@@ -154,3 +156,30 @@ def test_a_claim_is_free_after_its_block_even_when_that_failed(tmp_path: Path) -
         raise RuntimeError("the copy broke")
     with ledger.claim_staging(SLICE, "a1"):
         pass
+
+
+def test_a_living_process_is_not_dead_and_an_ended_one_is() -> None:
+    """Dead is what certainly is: another machine's processes cannot be asked about."""
+    me = Holder.this_process()
+    assert not me.certainly_dead()
+    # Its number belongs to another process by now.
+    assert dataclasses.replace(me, process_started="1").certainly_dead()
+    # Where the system does not say when a process started, its number has to do.
+    assert not dataclasses.replace(me, process_started="").certainly_dead()
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    gone = dataclasses.replace(me, pid=child)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert gone.certainly_dead(), "nobody has waited for it yet"
+    os.waitpid(child, 0)
+    assert gone.certainly_dead()
+    assert not dataclasses.replace(gone, host="elsewhere").certainly_dead()
+
+
+def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(pid: int, signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", refuse)
+    assert not Holder.this_process().certainly_dead()

@@ -39,7 +39,8 @@ def _render(planned: "lakebed.PlanReport") -> None:
 
 
 def _why(one: "lakebed.PlannedDelivery") -> str:
-    size = f" ({len(one.delivery.files)} files, {one.delivery.size_bytes / 1e6:,.1f} MB)" if one.evolution else ""
+    files = "1 file" if len(one.delivery.files) == 1 else f"{len(one.delivery.files)} files"
+    size = f" ({files}, {one.delivery.size_bytes / 1e6:,.1f} MB)" if one.evolution else ""
     return escape(one.decision.reason) + size
 
 

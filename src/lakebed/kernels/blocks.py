@@ -141,24 +141,39 @@ class BlockReader:
         exact: bool,
         limits: Limits = DEFAULT_LIMITS,
         dialect: Dialect = COMMAS,
+        line_after_header: int | None = None,
     ) -> None:
+        """`line_after_header` is where the stream goes on after its header, if not on the next line."""
         self._stream = stream
+        self._read = 0
         self._key = key
         self.dialect = dialect
         self._marks = Marks(dialect)
         self._exact = exact
         self._limits = limits
-        self._rest = stream.read(max(BLOCK_BYTES, len(_BOM)))
+        self._rest = self._read_more(max(BLOCK_BYTES, len(_BOM)))
         if self._rest.startswith(_UTF16):
             raise SourceError(
                 f"{key}: the file is UTF-16, not UTF-8", remedy="Convert it first: iconv -f UTF-16 -t UTF-8."
             )
         self._rest = self._rest.removeprefix(_BOM)
-        self._line = 1
+        self.line = 1
         for _ in range(dialect.skipped_lines):
             self._rest = self._rest.partition(_NEWLINE)[2]
-            self._line += 1
+            self.line += 1
         self.header = self._read_header()
+        if line_after_header is not None:
+            self.line = line_after_header
+
+    @property
+    def offset(self) -> int:
+        """How many bytes of the stream are header or in blocks that were given out."""
+        return self._read - len(self._rest)
+
+    def _read_more(self, size: int = BLOCK_BYTES) -> bytes:
+        more = self._stream.read(size)
+        self._read += len(more)
+        return more
 
     def _read_header(self) -> list[str]:
         """The first record that is not an empty line."""
@@ -167,7 +182,7 @@ class BlockReader:
             if end := self._marks.first_end(self._rest):
                 return self._parse_header(self._rest[:end])
             self._refuse_long_header(len(self._rest))
-            more = self._stream.read(BLOCK_BYTES)
+            more = self._read_more(BLOCK_BYTES)
             if not more:
                 if not self._rest.strip(b"\r\n"):
                     raise HeaderError(
@@ -182,11 +197,11 @@ class BlockReader:
         while True:
             empty = _EMPTY_LINES.match(self._rest)
             end = empty.end() if empty is not None else 0
-            self._line += self._rest.count(_NEWLINE, 0, end)
+            self.line += self._rest.count(_NEWLINE, 0, end)
             self._rest = self._rest[end:]
             if self._rest not in (b"", b"\r"):
                 return
-            more = self._stream.read(BLOCK_BYTES)
+            more = self._read_more(BLOCK_BYTES)
             self._rest += more
             if not more:
                 return
@@ -196,14 +211,14 @@ class BlockReader:
             raise HeaderError(
                 "the header does not end, or is very long: is a quote never closed, or are line ends not newlines?",
                 file=self._key,
-                line=self._line,
+                line=self.line,
                 remedy=self._limits.remedy("header_bytes"),
             )
 
     def _parse_header(self, data: bytes) -> list[str]:
         self._refuse_long_header(len(data))
         self._rest = self._rest[len(data) :]
-        line, self._line = self._line, self._line + data.count(_NEWLINE)
+        line, self.line = self.line, self.line + data.count(_NEWLINE)
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -222,7 +237,7 @@ class BlockReader:
 
     def __iter__(self) -> Iterator[Block]:
         while True:
-            more = self._stream.read(BLOCK_BYTES)
+            more = self._read_more(BLOCK_BYTES)
             data = self._rest + more
             if more:
                 end = self._marks.exact_end(data, last=False) if self._exact else self._marks.paired_end(data)
@@ -230,10 +245,10 @@ class BlockReader:
                 end = len(data)
                 self._refuse_open_quote(data)
             if end:
-                block = Block(data[:end], self._line)
+                block = Block(data[:end], self.line)
                 if not self._exact and not self._marks.pair_up(block.data):
                     raise Misaligned
-                self._line += block.data.count(_NEWLINE)
+                self.line += block.data.count(_NEWLINE)
                 self._rest = data[end:]
                 yield block
             else:
@@ -246,7 +261,7 @@ class BlockReader:
         if not self._exact and self._marks.quote is not None and data.count(self._marks.quote) % 2:
             raise Misaligned
         if self._exact and self._marks.exact_end(data, last=True) < len(data):
-            line = self._line + data.count(_NEWLINE, 0, self._marks.exact_end(data, last=False))
+            line = self.line + data.count(_NEWLINE, 0, self._marks.exact_end(data, last=False))
             raise SourceError(
                 f"{self._key}, line {line}: the file ends inside a quoted value",
                 remedy="Copy the file again: it ends too early.",
@@ -257,7 +272,7 @@ class BlockReader:
             if not self._exact:
                 raise Misaligned
             raise SourceError(
-                f"{self._key}, line {self._line}: no record ends within {self._limits.line_bytes} bytes: is a quote"
+                f"{self._key}, line {self.line}: no record ends within {self._limits.line_bytes} bytes: is a quote"
                 " never closed, or are line ends not newlines?",
                 remedy=self._limits.remedy("line_bytes"),
             )

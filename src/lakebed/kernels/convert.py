@@ -158,7 +158,8 @@ class _Task:
 
     def _batches(self, *, exact: bool) -> Iterator[Batch]:
         source, conversion = self._source, self._conversion
-        checksum = None if source.sha256 is None else Checksum()
+        # Of a file that several tasks read, whoever split it sees to that.
+        checksum = None if source.sha256 is None or source.part is not None else Checksum()
         if source.content == "parquet":
             read = read_parquet(
                 source,
@@ -212,6 +213,7 @@ class _Task:
             dialect=source.dialect,
             rounds=conversion.rounds,
             inferred=conversion.inferred,
+            line_after_header=None if source.part is None or not source.part.start else source.part.line,
         )
         self._warn_missing(reader.missing)
         yield from reader

@@ -69,13 +69,16 @@ class CsvReader:
         dialect: Dialect | None = None,
         rounds: bool = True,
         inferred: Collection[str] = (),
+        line_after_header: int | None = None,
     ) -> None:
         self._key = key
         self._exact = exact
         self._dialect = dialect or COMMAS
         self._rounds = rounds
         self._inferred = frozenset(inferred)
-        self._blocks = BlockReader(stream, key=key, exact=exact, limits=limits, dialect=self._dialect)
+        self._blocks = BlockReader(
+            stream, key=key, exact=exact, limits=limits, dialect=self._dialect, line_after_header=line_after_header
+        )
         header = self._blocks.header
         if dialect is None:
             refuse_other_separators(header, file=key)

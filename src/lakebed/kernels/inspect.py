@@ -89,7 +89,11 @@ def _inspect_json(inspection: Inspection, source: SourceFile) -> FileFacts:
                 rows += len(part.rows)
                 for row in part.rows:
                     for name, value in row.items():
-                        columns.setdefault(name, Evidence()).see_json(value, inspection.digits)
+                        evidence = columns.setdefault(name, Evidence())
+                        if inspection.infer:
+                            evidence.see_json(value, inspection.digits)
+                        elif value is not None:
+                            evidence.see_plain_text("")
                 # Objects whose keys are data, and not columns, would have no end of fields.
                 inspection.limits.require_columns(range(sum(one.size for one in columns.values())), source.key)
     return FileFacts(checksum.hex, checksum.size_bytes, rows, columns, Dialect(encoding=encoding))

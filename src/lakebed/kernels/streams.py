@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO, cast
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from lakebed.kernels.archives import data_members
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import SourceFile
+from lakebed.model import FilePart, SourceFile
 
 
 class _OutsideFile(OSError):
@@ -81,7 +82,11 @@ def open_streams(
     opened, path = filesystem(source.uri, storage)
     gauge = _Gauge(source, limits)
     with _open(opened, path, source) as raw:
-        if source.compression == "none":
+        if source.part is not None and source.part.start:
+            yield cast(IO[bytes], _Spliced(raw, source.part))
+        elif source.part is not None:
+            yield cast(IO[bytes], _Spliced(raw, replace(source.part, start=source.part.header)))
+        elif source.compression == "none":
             yield raw if checksum is None else cast(IO[bytes], _Summed(raw, checksum))
         elif source.compression == "gzip":
             packed = io.BufferedReader(_Raw(raw, checksum), _READ_BYTES)
@@ -96,6 +101,24 @@ def open_streams(
                 for member in data_members(archive, key=source.key):
                     with archive.open(member) as unpacked:
                         yield gauge.watch(unpacked)
+
+
+class _Spliced:
+    """The header of a file, and then a part of it."""
+
+    def __init__(self, file: IO[bytes], part: FilePart) -> None:
+        self._file = file
+        self._part = part
+        self._at = 0
+
+    def read(self, size: int) -> bytes:
+        part = self._part
+        if self._at == part.header:
+            self._at = part.start
+        self._file.seek(self._at)
+        data = self._file.read(min(size, (part.header if self._at < part.header else part.end) - self._at))
+        self._at += len(data)
+        return data
 
 
 class _Gauge:

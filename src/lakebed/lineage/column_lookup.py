@@ -349,12 +349,16 @@ def _ambiguous(identifier: exp.Expr, relations: list[Relation], ctx: Context) ->
             tables.append(relation.table)
         elif relation.unknown is not None:
             tables.extend(relation.unknown.tables())
-    shown = f" of {' or '.join(dict.fromkeys(tables))}" if tables else ""
+    several = dict.fromkeys(tables)
+    if several:
+        message = f"{name} can be a column of {' or '.join(several)}"
+    else:
+        message = f"several columns that this query reads are called {name}"
     ctx.issue_once(
         "AMBIGUOUS_COLUMN",
         "error" if known else "warning",
         name,
-        f"{name} can be a column{shown}",
+        message,
         "Write the table's alias before it." if known else f"Write the table's alias before it. {HINT_SCHEMA}",
         identifier,
     )

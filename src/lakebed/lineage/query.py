@@ -131,12 +131,11 @@ def _clauses(args: dict[str, exp.Expr], scope: Scope, relation: Relation, ctx: C
     connect = args.get("connect")
     if connect is not None:
         predicate(connect, scope, ctx, "filter")
-    if any(args.get(clause) is not None for clause in _CHECKED):
+    checked = [(clause, part) for clause in _CHECKED if (part := args.get(clause)) is not None]
+    if checked:
         scope.aliases = dict(zip(relation.keys, relation.refs, strict=True))
-        for clause in _CHECKED:
-            part = args.get(clause)
-            if part is not None:
-                _check_clause(clause, part, scope, ctx)
+        for clause, part in checked:
+            _check_clause(clause, part, scope, ctx)
     distinct = args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
         check(distinct.args["on"], scope, ctx)

@@ -47,10 +47,12 @@ def discover(
 def discover_to_load(workspace: Workspace, source: str, filters: DiscoverFilters, observer: Observer) -> DiscoverReport:
     """What there is to load, its warnings passed on. Refuses a source without any, and a doubtful one if strict."""
     found = find_deliveries(source, workspace.storage, filters, workspace.settings.limits)
-    for warning in found.all_warnings:
+    warnings = found.all_warnings
+    # Where there is nothing to load, the first of them is the error: it is not said twice.
+    for warning in warnings if found.deliveries else warnings[1:]:
         observer.warned(warning)
     if not found.deliveries:
-        reason = next(iter(found.all_warnings), f"no delivery found under {source}")
+        reason = next(iter(warnings), f"no delivery found under {source}")
         raise SourceError(reason, remedy="`lakebed discover SOURCE` shows what there is and what was left out.")
     if workspace.settings.strict and found.doubts:
         raise SourceError(

@@ -8,6 +8,7 @@ import pyarrow as pa
 from lakebed.engines.protocols.engine import EngineOptions
 from lakebed.engines.protocols.load import ConvertJob
 from lakebed.engines.registry import choose_merge_engine
+from lakebed.engines.shared.packs import large_files
 from lakebed.errors import Changed, LakebedError, SourceError, UnplannedColumns
 from lakebed.merge_core.result import MergeResult
 from lakebed.merge_core.spec import MergeSpec
@@ -67,6 +68,7 @@ def commit_files(
 
     def check(converted: Converted) -> None:
         _refuse_doubts(context, converted.warnings)
+        _require_same(context, decided)
         context.observer.committing(delivery)
 
     try:
@@ -118,6 +120,16 @@ def _refuse_doubts(context: RunContext, warnings: Sequence[str]) -> None:
             f"--strict refuses {warnings[0]}" + (f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""),
             remedy="Without --strict this is a warning, and the files are loaded.",
         )
+
+
+def _require_same(context: RunContext, decided: Decided) -> None:
+    """Raises Changed where a file that several tasks have read, none of them all of it, is no longer the same."""
+    files = [one.file for one in decided.loads]
+    for place in large_files(files):
+        file = files[place]
+        now = context.storage.head(file.uri)
+        if (now.size_bytes, now.etag) != (file.size_bytes, file.etag):
+            raise Changed(f"{file.uri} was written over while it was read", uri=file.uri)
 
 
 def _require_unchanged(context: RunContext, decided: Decided, error: LakebedError) -> None:

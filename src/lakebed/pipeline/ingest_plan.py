@@ -187,6 +187,8 @@ def plan_ingest(
         first, *others = _originals(originals[name], identities, name)
         incoming.append(Column(name, type_, original=first, aliases=tuple(others)))
     _require_known(spec, seen, originals)
+    named = {fold(one) for one in (*seen, *(original for some in originals.values() for original in some))}
+    hints += [f"types names the column {one}, which no file has" for one in spec.types.names if fold(one) not in named]
     schema = Schema.of([*incoming, Column(FILE, Text())])
     schema = _with_typed(schema, [*(_called(one, identities) for one in spec.keys), *partition_by])
     if target.capabilities.partition_in_path:

@@ -348,7 +348,8 @@ def _nothing(source: str, candidates: list[_Candidate], listed: Mapping[str, Ent
     if not candidates and left_out:
         return f"no delivery under {source} fits the filters; {left_out} manifests are of other periods"
     if not candidates:
-        return f"no delivery found under {source} ({len(listed)} files looked at)"
+        looked = "1 file" if len(listed) == 1 else f"{len(listed)} files"
+        return f"no delivery found under {source} ({looked} looked at)"
     slices = sorted({each.delivery.slice for each in candidates})
     shown = "; ".join(str(each) for each in slices[:5]) + (f" and {len(slices) - 5} more" if len(slices) > 5 else "")
     return f"no delivery under {source} fits the filters; there are: {shown}"

@@ -178,7 +178,7 @@ select * from (select a, a as a2, b as a from t) q
 -- spark | t(a, b, c); u(a, d); w(e)
 select a from (select a, b as a from t) q
 --> SELECT : a <- ~t.a, ~t.b tables=t
---! AMBIGUOUS_COLUMN error a can be a column
+--! AMBIGUOUS_COLUMN error several columns that this query reads are called a
 
 -- spark | t(a, b, c); u(a, d); w(e)
 create or replace view v as select a from t; create or replace view v as select a, b from t; select * from v

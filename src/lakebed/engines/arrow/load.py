@@ -3,14 +3,16 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
 
 from lakebed.engines.protocols.load import CompactJob, ConvertJob, CountJob, FileDone, InspectJob, LoadProgress
-from lakebed.engines.shared.packs import pack_files
+from lakebed.engines.shared.packs import large_files, pack_files, split_files
 from lakebed.engines.shared.results import (
     combine,
     conversion_of,
     count_tasks,
     counted,
+    cut_tasks,
     in_order,
     inspection_of,
     raise_first,
@@ -41,6 +43,7 @@ class ArrowEngine:
 
     def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, the largest first, or raises what the first bad file raised."""
+        job = self._split(job)
         conversion = conversion_of(job, self._storage)
         packs = sorted(pack_files(job.files), key=min)
         results: dict[int, Converted | LakebedError] = {}
@@ -62,6 +65,14 @@ class ArrowEngine:
                     break
         raise_first([results[position] for position in sorted(results)])
         return combine([result for _, result in sorted(results.items()) if isinstance(result, Converted)])
+
+    def _split(self, job: ConvertJob) -> ConvertJob:
+        """The job with files that are large in parts."""
+        places = large_files(job.files)
+        tasks = cut_tasks(job, places, self._storage)
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            parts = list(pool.map(tasks, range(len(places))))
+        return replace(job, files=split_files(job.files, dict(zip(places, parts, strict=True))))
 
     def convert_all(self, jobs: Sequence[ConvertJob]) -> list[Converted | LakebedError]:
         """One after the other: each uses all threads."""

@@ -7,9 +7,11 @@ from decimal import Decimal
 import pyarrow as pa
 
 from lakebed.engines.protocols.load import ConvertJob, CountJob, InspectJob
+from lakebed.engines.shared import packs
 from lakebed.errors import EngineError, LakebedError, UnplannedColumns
 from lakebed.kernels.convert import Conversion
 from lakebed.kernels.count import CountTasks
+from lakebed.kernels.cut import CutTasks
 from lakebed.kernels.inspect import Inspection
 from lakebed.kernels.scan import Scan
 from lakebed.kernels.storage_settings import StorageSettings
@@ -90,6 +92,11 @@ def counted(results: Sequence[object], files: int) -> Totals:
     return add_totals(parts)
 
 
+def cut_tasks(job: ConvertJob, places: Sequence[int], storage: StorageSettings) -> CutTasks:
+    """A task for each of these files, which finds where it can be cut."""
+    return CutTasks(tuple(job.files[place] for place in places), storage, job.limits, packs.PART_BYTES)
+
+
 def for_workers(file: DataFile) -> DataFile:
     """The file without its bounds: kernels need none, and those of a catalog are objects that workers cannot load."""
     return replace(file, partition=dict(file.partition), bounds={})
@@ -125,5 +132,5 @@ def combine(parts: Sequence[Converted]) -> Converted:
         rejected=tuple(value for part in parts for value in part.rejected),
         rejected_rows=sum(part.rejected_rows for part in parts),
         rejected_files=tuple(file for part in parts for file in part.rejected_files),
-        warnings=tuple(warning for part in parts for warning in part.warnings),
+        warnings=tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
     )

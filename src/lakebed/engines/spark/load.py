@@ -6,16 +6,18 @@ DataFrame API only, so that classic Spark and Spark Connect both run it.
 import threading
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from lakebed.engines.protocols.load import CompactJob, ConvertJob, CountJob, FileDone, InspectJob, LoadProgress
-from lakebed.engines.shared.packs import pack_files
+from lakebed.engines.shared.packs import large_files, pack_files, split_files
 from lakebed.engines.shared.results import (
     combine,
     conversion_of,
     count_tasks,
     counted,
+    cut_tasks,
     for_workers,
     in_order,
     inspection_of,
@@ -52,11 +54,21 @@ class SparkEngine:
 
     def convert(self, job: ConvertJob, progress: LoadProgress | None = None) -> Converted:
         """Converts every file of the job, the largest first, or raises what the first bad file raised."""
+        job = self._split(job)
         packs = pack_files(job.files)
         tasks = self._tasks(job, packs)
         with _Watch(Notes(job.staging.folder, self._storage, tasks.run), tasks.packs, progress):
             results = run_tasks(self._session, tasks, len(packs), doing=_of(len(job.files), "convert"))
         return _converted(results, packs)
+
+    def _split(self, job: ConvertJob) -> ConvertJob:
+        """The job with files that are large in parts, which tasks find by scanning them."""
+        places = large_files(job.files)
+        tasks = cut_tasks(job, places, self._storage)
+        doing = _of(len(places), "look for ends of records in")
+        parts = run_tasks(self._session, tasks, len(places), doing=doing)
+        cuts = {place: found for place, found in zip(places, parts, strict=True) if isinstance(found, tuple)}
+        return replace(job, files=split_files(job.files, cuts))
 
     def convert_all(self, jobs: Sequence[ConvertJob]) -> list[Converted | LakebedError]:
         """One stage for the files of all jobs."""
