@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
+# Files of tests go to two processes: each has a Spark, a server and a browser of its own, so more would need the memory.
+WORKERS ?= 2
+IN_PARALLEL := -n $(WORKERS) --dist loadfile
 
 .PHONY: setup demo test test-fast test-full faults check bench docs lock clean help
 
@@ -22,14 +25,14 @@ demo: $(READY)   ## sample deliveries, loaded, merged, traced: the whole tour
 
 test: $(READY)   ## what CI runs: everything but the tests that take minutes
 	@scripts/test-needs
-	$(PYTEST) -m "not full"
+	$(PYTEST) $(IN_PARALLEL) -m "not full"
 
 test-fast: $(READY)  ## pure tests: no Spark, no servers, no browser, no processes that are raced or killed
 	$(PYTEST) -m "not full and not spark and not server and not browser and not processes" -q
 
 test-full: $(READY)  ## everything
 	@scripts/test-needs
-	$(PYTEST)
+	$(PYTEST) $(IN_PARALLEL)
 
 faults: $(READY)  ## writers killed at every step, into every target; writes what was seen into docs/reliability.md
 	@scripts/test-needs

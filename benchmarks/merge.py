@@ -15,7 +15,6 @@ fail are named. `--rows` makes every shape smaller in proportion.
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inputs.merge_shapes import ROWS, SHAPES, Shape
+from measuring.clock import Measured, measuring
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,10 +59,14 @@ class Run:
         os.sync()
         return self.table
 
-    def source(self) -> "pa.Table":
+    def source(self) -> "pa.Table | pa.RecordBatchReader":
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        return pq.read_table(self.source_path)
+        if not self.shape.stream:
+            return pq.read_table(self.source_path)
+        file = pq.ParquetFile(self.source_path)
+        return pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
 
     def affected(self, files: list[str]) -> list[str]:
         return files[:1] if self.shape.first_file_only else files
@@ -151,12 +155,17 @@ def duckdb_rewrite(run: Run) -> Timed:
     connection = duckdb.connect()
 
     def work() -> None:
-        connection.register("source", source)
+        if run.shape.stream:
+            connection.execute(f"CREATE VIEW source AS FROM read_parquet('{run.source_path}')")
+        else:
+            connection.register("source", source)
         target = f"read_parquet('{table}/*.parquet')"
         options = "(FORMAT parquet, PER_THREAD_OUTPUT)"
         arriving = "SELECT DISTINCT * FROM source" if run.shape.strategy == "deduplicate" else "FROM source"
         rest = f"SELECT * FROM {target} t WHERE NOT EXISTS (SELECT 1 FROM source s WHERE {run.matching}) UNION ALL "
-        if run.shape.strategy == "full_merge":
+        if run.shape.created:
+            rest = ""
+        elif run.shape.strategy == "full_merge":
             # Nothing of the table remains but its keys' count, without which nobody knows what was inserted.
             rest = ""
             connection.execute(f"SELECT count(*) FROM {target} t SEMI JOIN source s ON {run.matching}").fetchall()
@@ -195,6 +204,7 @@ def pyiceberg_upsert(run: Run) -> Timed:
     catalog = SqlCatalog("bench", uri=f"sqlite:///{run.out}/catalog.db", warehouse=f"file://{run.out}")
     catalog.create_namespace("bench")
     rows = pads.dataset(table).to_table()
+    source = source if hasattr(source, "num_rows") else source.read_all()
     iceberg = catalog.create_table("bench.table", schema=rows.schema)
     files = min(run.shape.files, 20)
     for batch in range(files):
@@ -242,6 +252,37 @@ def naive_spark(run: Run) -> Timed:
     return work
 
 
+def iceberg_merge(run: Run) -> Timed:
+    """Iceberg's own MERGE on Spark; Spark fetches its runtime from Maven Central."""
+    from pyspark.sql import SparkSession
+
+    from lakebed.targets.iceberg.spark_conf import RUNTIME
+
+    table = run.fresh_copy()
+    settings = {
+        "spark.jars.packages": RUNTIME,
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.bench": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.bench.type": "hadoop",
+        "spark.sql.catalog.bench.warehouse": str(run.out),
+        "spark.ui.enabled": "false",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.read.parquet(str(table)).writeTo("bench.db.costs").create()
+    spark.read.parquet(str(run.source_path)).createOrReplaceTempView("source")
+
+    def work() -> None:
+        spark.sql(
+            f"MERGE INTO bench.db.costs t USING source s ON {run.matching} "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+
+    return work
+
+
 CONTENDERS: dict[str, Callable[[Run], Timed]] = {
     "floor": floor(told=False),
     "floor, told the files": floor(told=True),
@@ -249,6 +290,7 @@ CONTENDERS: dict[str, Callable[[Run], Timed]] = {
     "lakebed arrow": ours("arrow"),
     "lakebed spark": ours("spark"),
     "naive spark": naive_spark,
+    "iceberg spark": iceberg_merge,
     "duckdb rewrite": duckdb_rewrite,
     "delta-rs": delta,
     "fsspeckit pyarrow": fsspeckit("pyarrow"),
@@ -265,10 +307,15 @@ PEERS_PYTHON = Path(__file__).parent.parent / ".venv-bench" / "bin" / "python"
 def takes_part(contender: str, shape_name: str) -> bool:
     """Whether a contender can do this shape at all, and would end today."""
     strategy = SHAPES[shape_name].strategy
+    if SHAPES[shape_name].created and contender != "duckdb rewrite":
+        return contender in ("lakebed duckdb", "lakebed arrow")
     if contender.startswith("floor"):
         return shape_name in FLOORED
     if shape_name in ON_SPARK:
-        return contender in ("lakebed spark", "naive spark", *(("lakebed arrow",) if shape_name == ON_SPARK[0] else ()))
+        others = ("lakebed arrow",) if shape_name == ON_SPARK[0] else ()
+        return contender in ("lakebed spark", "naive spark", "iceberg spark", *others)
+    if contender == "iceberg spark":
+        return False
     if contender.startswith("fsspeckit"):
         return shape_name in ("A", "B")
     if contender in PEERS and (strategy in NO_PEERS or (contender in UPSERTS_ONLY and strategy != "upsert")):
@@ -286,17 +333,33 @@ def reference_of(shape_name: str) -> str:
 def one_run(folder: Path, shape: Shape, name: str) -> None:
     """The child process: prepares, then times the work alone."""
     work = CONTENDERS[name](Run(folder, shape))
-    started, cpu = time.perf_counter(), time.process_time()
-    work()
-    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(json.dumps({"seconds": seconds, "cpu": cpu_seconds, "peak_mb": peak}))
+    measured = Measured()
+    with measuring(measured):
+        work()
+    print(json.dumps({"seconds": measured.seconds, "cpu": measured.cpu_seconds, "peak_mb": peak_mb()}))
+
+
+def peak_mb() -> int:
+    """The most memory that a process of this session has had: ours, or Spark's JVM, or one of its Python workers.
+
+    What `getrusage` says begins with what the parent had when it started this process.
+    """
+    peak = 0
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            if os.getsid(int(status.parent.name)) == os.getsid(0):
+                line = next((one for one in status.read_text().splitlines() if one.startswith("VmHWM")), None)
+                peak = max(peak, int(line.split()[1]) // 1024 if line else 0)
+        except OSError:
+            continue  # ended meanwhile
+    return peak
 
 
 def measure(folder: Path, shape_name: str, name: str) -> dict[str, float] | str:
     python = str(PEERS_PYTHON) if name in PEERS and PEERS_PYTHON.exists() else sys.executable
     command = [python, __file__, "--child", name, "--shapes", shape_name, "--folder", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    # A session of its own, so that what it starts can be told from everybody else's.
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ, start_new_session=True)
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["failed"])[-1]
     return dict(json.loads(done.stdout.strip().splitlines()[-1]))

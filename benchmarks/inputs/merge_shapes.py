@@ -52,6 +52,8 @@ class Shape:
     keys: tuple[str, ...] = ("id",)
     strategy: str = "upsert"
     from_frame: bool = False  # on Spark the source is a DataFrame
+    stream: bool = False  # the source is not in memory: a stream of batches, or a file where somebody wants one
+    created: bool = False  # there is no table yet
 
     @property
     def new_rows(self) -> int:
@@ -73,7 +75,7 @@ class Shape:
         table.mkdir(parents=True)
         connection = duckdb.connect()
         each = self.rows // self.files
-        for number in range(self.files):
+        for number in range(0 if self.created else self.files):
             query = self.columns(number * each, (number + 1) * each)
             connection.execute(f"COPY ({query}) TO '{table}/part-{number:04d}.parquet' (FORMAT parquet)")
         changed = f"SELECT * REPLACE ('changed' AS service) FROM ({self.updates})"
@@ -97,13 +99,35 @@ SHAPES: dict[str, Shape] = {
     "wide": Shape("200,000 rows of 300 columns", columns=wide, rows=200_000),
     "text keys": Shape("a key of three texts", columns=text_keys, keys=("payer", "arn", "line")),
     "full_merge": Shape(
-        "the source holds 99 of 100 rows, in order", changed=9900, new=100, shuffled=False, strategy="full_merge"
+        "a stream of 99 of 100 rows, in order",
+        changed=9900,
+        new=100,
+        shuffled=False,
+        strategy="full_merge",
+        stream=True,
     ),
     "full_merge shuffled": Shape(
-        "the source holds 99 of 100 rows, in random order", changed=9900, new=100, strategy="full_merge"
+        "a stream of 99 of 100 rows, in random order", changed=9900, new=100, strategy="full_merge", stream=True
     ),
     "delete_insert": Shape("keys occur twice", twice=True, strategy="delete_insert"),
     "long": Shape("20,000,000 rows of 4 columns", columns=long, rows=20_000_000),
+    "stream": Shape(
+        "20,000,000 rows of 4 columns as a stream, into a new table",
+        columns=long,
+        rows=20_000_000,
+        changed=10_000,
+        new=0,
+        stream=True,
+        created=True,
+    ),
+    "stream over": Shape(
+        "a stream of 18,000,000 updates and 2,000,000 inserts into 20,000,000 rows of 4 columns",
+        columns=long,
+        rows=20_000_000,
+        changed=9_000,
+        new=1_000,
+        stream=True,
+    ),
     "few on Spark": Shape("ten updates and ten inserts", rows=50_000, files=20, changed=2, from_frame=True),
     "large on Spark": Shape(
         "2,500,000 updates and as many inserts, shuffled to the files",

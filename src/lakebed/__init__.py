@@ -22,6 +22,7 @@ PUBLIC: dict[str, str] = {
     "evolve": "lakebed.table.evolve",
     "history": "lakebed.table.history",
     "impact": "lakebed.changes.impact",
+    "ingest": "lakebed.pipeline.ingest",
     "load": "lakebed.pipeline.load",
     "merge": "lakebed.table.merge",
     "plan": "lakebed.pipeline.plan",
@@ -48,10 +49,12 @@ PUBLIC: dict[str, str] = {
     "Difference": "lakebed.pipeline.reports",
     "DiscoverReport": "lakebed.source.discover",
     "EvolutionPlan": "lakebed.schema.evolve",
+    "FileReport": "lakebed.pipeline.reports",
     "Expired": "lakebed.targets.snapshots",
     "Health": "lakebed.health",
     "History": "lakebed.table.history",
     "ImpactResult": "lakebed.changes.result",
+    "IngestReport": "lakebed.pipeline.reports",
     "LineageDifference": "lakebed.changes.compare",
     "MergeResult": "lakebed.merge_core.result",
     "PlanReport": "lakebed.pipeline.plan",
@@ -75,6 +78,7 @@ PUBLIC: dict[str, str] = {
     "Column": "lakebed.schema.types",
     "Delivery": "lakebed.model",
     "EngineName": "lakebed.engines.protocols.engine",
+    "FileFormat": "lakebed.source.files",
     "LineageSchema": "lakebed.lineage.analyze",
     "MergeInput": "lakebed.engines.protocols.merge",
     "MergeStrategy": "lakebed.merge_core.spec",
@@ -127,6 +131,7 @@ if TYPE_CHECKING:
     from lakebed.model import Delivery as Delivery
     from lakebed.model import WriteMode as WriteMode
     from lakebed.pipeline.discover import discover as discover
+    from lakebed.pipeline.ingest import ingest as ingest
     from lakebed.pipeline.load import load as load
     from lakebed.pipeline.plan import PlannedDelivery as PlannedDelivery
     from lakebed.pipeline.plan import PlanReport as PlanReport
@@ -137,6 +142,8 @@ if TYPE_CHECKING:
     from lakebed.pipeline.reconcile import reconcile as reconcile
     from lakebed.pipeline.reports import DeliveryReport as DeliveryReport
     from lakebed.pipeline.reports import Difference as Difference
+    from lakebed.pipeline.reports import FileReport as FileReport
+    from lakebed.pipeline.reports import IngestReport as IngestReport
     from lakebed.pipeline.reports import Reconciliation as Reconciliation
     from lakebed.pipeline.reports import RunReport as RunReport
     from lakebed.pipeline.reports import TableReport as TableReport
@@ -158,6 +165,7 @@ if TYPE_CHECKING:
     from lakebed.schema.types import Column as Column
     from lakebed.schema.types import Schema as Schema
     from lakebed.source.discover import DiscoverReport as DiscoverReport
+    from lakebed.source.files import FileFormat as FileFormat
     from lakebed.state.records import SchemaChangeRecord as SchemaChangeRecord
     from lakebed.table.compact import CompactResult as CompactResult
     from lakebed.table.compact import compact as compact

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, cast
 from urllib.parse import unquote
+from uuid import uuid4
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -23,6 +24,8 @@ from lakebed.storage import is_local
 
 FILE_NAME = "lakebed.toml"
 ENVIRONMENT_PREFIX = "LAKEBED_"
+# The names that `Settings.new_work_folder` gives.
+WORK_FOLDER = re.compile(r"(?:merge|write)-[0-9a-f]{32}")
 OnConflict: TypeAlias = Literal["refuse", "variant"]
 # Settings whose value, or a part of it, is a secret.
 _HOLDING_SECRETS = ("storage.", "source", "catalog", "ledger", "spark.conf", "spark.remote")
@@ -193,6 +196,11 @@ class Settings(_Section):
     parallelism: int | None = Field(
         default=None, ge=1, description="How many files are copied at once. Without it: four for each core."
     )
+    deliveries_at_once: int = Field(
+        default=8,
+        ge=1,
+        description="How many small deliveries are converted in one Spark job. Each is committed on its own.",
+    )
     spark: SparkSection = SparkSection()
     storage: StorageSettings = StorageSettings()
     staging: StagingSection = StagingSection()
@@ -219,6 +227,10 @@ class Settings(_Section):
     @property
     def staging_location(self) -> str:
         return self.staging.location or str(self.workdir_path / "staging")
+
+    def new_work_folder(self, what: Literal["merge", "write"]) -> str:
+        """A folder that workers reach, for rows between two steps of a merge or a write."""
+        return f"{self.staging_location.rstrip('/')}/{what}-{uuid4().hex}"
 
     @property
     def commit_staging(self) -> str:

@@ -272,6 +272,13 @@ class UnplannedColumns(SourceError):
     def types(self) -> Mapping[str, tuple[object, ...]]:
         return self._types
 
+    @classmethod
+    def of_all(cls, some: "Sequence[UnplannedColumns]") -> "UnplannedColumns":
+        """What several files bring, as one."""
+        names = dict.fromkeys(name for one in some for name in one.names)
+        types = {name: tuple(type_ for one in some for type_ in one.types.get(name, ())) for name in names}
+        return cls(file=some[0].file, names=tuple(names), types=types)
+
 
 class BadValue(SourceError):
     """A value that does not parse as its column's type."""
@@ -347,6 +354,19 @@ _KEEP_BOTH = (
     "Choose the policy on_conflict='variant', which keeps both in columns of their own, or write to a new table, which "
     "takes the wider type from the start. A cast would round."
 )
+# Between days and moments it cuts the time of day off.
+_KEEP_BOTH_TIMES = (
+    "Choose the policy on_conflict='variant', which keeps both in columns of their own, or write to a new table, which "
+    "takes moments from the start. Only where every moment is midnight does a cast to date lose nothing."
+)
+
+
+def _remedy_between(current: str, incoming: str) -> str:
+    if current.startswith(_NUMBERS) and incoming.startswith(_NUMBERS):
+        return _KEEP_BOTH
+    if current == "date" and incoming.startswith("timestamp") and "," not in incoming:
+        return _KEEP_BOTH_TIMES
+    return _CAST_OR_KEEP_BOTH
 
 
 class SchemaIncompatible(SchemaError):
@@ -356,10 +376,9 @@ class SchemaIncompatible(SchemaError):
         self, *, column: str, current: str, incoming: str, reason: str = "", remedy: str | None = None
     ) -> None:
         because = f" ({reason})" if reason else ""
-        numbers = current.startswith(_NUMBERS) and incoming.startswith(_NUMBERS)
         super().__init__(
             f"column {column} is {current} in the table and {incoming} in the new data{because}",
-            remedy=remedy or (_KEEP_BOTH if numbers else _CAST_OR_KEEP_BOTH),
+            remedy=remedy or _remedy_between(current, incoming),
         )
         self.column = column
         self.current = current

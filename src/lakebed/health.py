@@ -1,13 +1,15 @@
 """`lakebed doctor`: each check says what it found and, where something is wrong, how to put it right."""
 
 import os
+import platform
 import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from lakebed.config import Settings, load_settings, unknown_environment
 from lakebed.engines.registry import engine_facts, require_engine
@@ -16,7 +18,13 @@ from lakebed.state.ledger import Ledger
 from lakebed.storage import Storage, is_local
 from lakebed.targets.registry import require_target
 
+if TYPE_CHECKING:
+    from lakebed.engines.spark.probe import Workers
+    from lakebed.engines.spark.session import Session
+
 CheckState: TypeAlias = Literal["ok", "warning", "failed"]
+# Beyond it a timestamp in a log misleads, and at fifteen minutes object stores refuse every request.
+CLOCK_LIMIT_SECONDS = 60.0
 _EXTENSIONS = ("httpfs", "avro", "iceberg", "aws")
 
 
@@ -55,8 +63,8 @@ def doctor(
 ) -> Health:
     """Checks Java, Spark, the work directory, the ledger, DuckDB, Iceberg and storage; says how to fix what is wrong.
 
-    `quick` starts no Spark; `places` are folders and buckets that must be readable; `on_check` is called with each
-    check as it is done, since starting Spark takes seconds.
+    `quick` starts no Spark; `places` are folders and buckets that must be readable, from here and from the workers of a
+    cluster; `on_check` is called with each check as it is done, since starting Spark takes seconds.
 
     >>> lakebed.doctor(quick=True).ok
     True
@@ -85,7 +93,12 @@ def catalog_conf(workdir: str | os.PathLike[str] | None = None) -> dict[str, str
 def _examine(settings: Settings, *, quick: bool, places: Sequence[str]) -> Iterator[Check]:
     spark = engine_facts("spark").extra
     yield _checked("Java", _java, needed=spark is None or not spark.missing)
-    yield _checked("Spark", _spark_installed if quick else (lambda: _spark(settings)), needed=True)
+    if settings.staging.location and not is_local(settings.staging.location):
+        places = (*places, settings.staging.location)
+    if quick:
+        yield _checked("Spark", _spark_installed, needed=True)
+    else:
+        yield from _spark(settings, places)
     yield _checked("spark-submit", _submitted, needed=False)
     yield _checked("work directory", lambda: _workdir(settings), needed=True)
     yield _checked("ledger", lambda: _ledger(settings), needed=True)
@@ -94,8 +107,6 @@ def _examine(settings: Settings, *, quick: bool, places: Sequence[str]) -> Itera
     yield _checked("Iceberg", _iceberg, needed=False)
     if settings.storage.endpoint_url:
         yield _checked("S3 endpoint", lambda: _endpoint(settings), needed=True)
-    if settings.staging.location and not is_local(settings.staging.location):
-        places = (*places, settings.staging.location)
     storage = Storage(settings.storage)
     for place in places:
         yield _checked(place, lambda place=place: _readable(storage, place), needed=True)  # type: ignore[misc]
@@ -136,20 +147,95 @@ def _submitted() -> str:
     return f"runs {PROGRAM}"
 
 
-def _spark(settings: Settings) -> str:
-    require_engine("spark", "a load with `lakebed run`")
-    from lakebed.engines.spark.probe import probe_worker
-    from lakebed.engines.spark.session import open_session
+def _spark(settings: Settings, places: Sequence[str]) -> Iterator[Check]:
+    """The session and, where its workers have disks and clocks of their own, what they have and reach."""
+    with ExitStack() as stack:
+        started = time.monotonic()
+        opened: list[Session] = []
 
-    started = time.monotonic()
-    with open_session(settings) as session:
-        worker = probe_worker(session)
-        seconds = time.monotonic() - started
-        gunzip = "fast gunzip" if worker.isal else "no isal: gunzip is slower"
-        return (
-            f"{session.spark.version} on {session.master}; workers: Python {worker.python}, pyarrow {worker.pyarrow}, "
-            f"{gunzip}; {seconds:.1f} s"
+        def start() -> str:
+            require_engine("spark", "a load with `lakebed run`")
+            from lakebed.engines.spark.session import open_session
+
+            session = stack.enter_context(open_session(settings))
+            opened.append(session)
+            return f"{session.spark.version} on {session.master}; {time.monotonic() - started:.1f} s"
+
+        yield _checked("Spark", start, needed=True)
+        for session in opened:
+            yield from _workers(settings, session, places)
+
+
+def _workers(settings: Settings, session: "Session", places: Sequence[str]) -> Iterator[Check]:
+    from lakebed.engines.spark.probe import Workers, probe_workers
+
+    staging = [] if session.local else [settings.staging_location]
+    wanted = () if session.local else dict.fromkeys((*staging, *places))
+    unshared = {place: refusal for place in wanted if (refusal := _unshared(place, session)) is not None}
+    read = [place for place in wanted if place not in unshared and place not in staging]
+    write = [place for place in staging if place not in unshared]
+    answered: list[Workers] = []
+
+    def ask() -> str:
+        workers = probe_workers(session, settings.storage, read=read, write=write)
+        answered.append(workers)
+        return _describe(workers)
+
+    yield _checked("workers", ask, needed=True)
+    for workers in answered:
+        if session.local:
+            return
+        yield _checked("workers' clocks", lambda off=workers.clock_off_seconds: _clocks(off), needed=True)  # type: ignore[misc]
+        for place in (*write, *read):
+            name = f"workers reach {place}"
+            yield _checked(name, lambda place=place, found=workers: _reach(place, found), needed=True)  # type: ignore[misc]
+    for place, refusal in unshared.items():
+        yield Check(f"workers reach {place}", "failed", refusal.message, refusal.remedy)
+
+
+def _describe(workers: "Workers") -> str:
+    """Refuses workers whose Python is not the driver's: what is pickled here cannot be read there."""
+    here = ".".join(platform.python_version_tuple()[:2])
+    for one in workers.found:
+        if ".".join(one.python.split(".")[:2]) != here:
+            raise LakebedError(
+                f"{one.host} runs Python {one.python} ({one.executable}), and the driver {platform.python_version()}",
+                remedy="Workers need the driver's minor version; PYSPARK_PYTHON on the driver says which one they run.",
+            )
+    pythons = " and ".join(sorted({f"Python {one.python}, pyarrow {one.pyarrow}" for one in workers.found}))
+    gunzip = "fast gunzip" if all(one.isal for one in workers.found) else "no isal: gunzip is slower"
+    hosts = ", ".join(workers.hosts[:5]) + (" and more" if len(workers.hosts) > 5 else "")
+    return f"{pythons}, {gunzip}; on {hosts}"
+
+
+def _clocks(off: float) -> str:
+    if off > CLOCK_LIMIT_SECONDS:
+        raise LakebedError(
+            f"a worker's clock is {off:.0f} s away from this machine's",
+            remedy="Synchronise the clocks (chrony, ntp): object stores refuse requests that are 15 minutes off.",
         )
+    return f"within {off:.0f} s of this machine's" if off >= 1 else "agree with this machine's"
+
+
+def _unshared(place: str, session: "Session") -> LakebedError | None:
+    from lakebed.engines.spark.session import require_shared
+
+    try:
+        require_shared(place, session)
+    except LakebedError as refusal:
+        return refusal
+    return None
+
+
+def _reach(place: str, workers: "Workers") -> str:
+    refusal = workers.refusal(place)
+    if refusal is None:
+        return "from every worker that was asked"
+    host, why = refusal
+    raise LakebedError(
+        f"{host} cannot use it: {why}",
+        remedy="Workers sign with the keys under [storage] or, where none are set, with their own machine's role.",
+    )
 
 
 def _workdir(settings: Settings) -> str:

@@ -6,11 +6,15 @@ It needs the standard library and pyarrow only, and travels to workers with the 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# Money is added up in this, before and after it is written: it has more digits than a sum of decimals, or of doubles
+# from 1e308 to 5e-324, can have. The default of 28 would round. Inexact is a trap, not a guess; NaN stays NaN.
+EXACT = Context(prec=1000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact])
 
 # The four columns that every loaded table has besides those of the source. Reserved.
 PAYER = "lakebed_payer"
@@ -19,7 +23,10 @@ PERIOD = "lakebed_period"
 DELIVERY = "lakebed_delivery"
 RESERVED_COLUMNS = (PAYER, REPORT, PERIOD, DELIVERY)
 
-Content: TypeAlias = Literal["csv", "parquet"]
+# The column of a table that `lakebed ingest` fills: the checksum of the file that a row came from. Reserved too.
+FILE = "lakebed_file"
+
+Content: TypeAlias = Literal["csv", "json", "parquet"]
 Compression: TypeAlias = Literal["none", "gzip", "zip"]
 SourceKind: TypeAlias = Literal["cur", "cur2", "focus", "plain"]
 DeliveryState: TypeAlias = Literal["discovered", "staging", "staged", "loading", "loaded", "failed", "superseded"]
@@ -51,14 +58,19 @@ class Slice:
 class ColumnSlice:
     """The rows whose columns have these values, each a Python value of its column's type; None is NULL.
 
-    Without a column it is every row.
+    A frozenset is any of its values, none of which is NULL. Without a column it is every row.
     """
 
     values: Mapping[str, object] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{name} = {'NULL' if value is None else value}" for name, value in self.values.items())
-        return shown or "all rows"
+        return ", ".join(f"{name} {_shown(value)}" for name, value in self.values.items()) or "all rows"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, frozenset):
+        return f"is one of {len(value)} values"
+    return f"= {'NULL' if value is None else value}"
 
 
 AnySlice: TypeAlias = Slice | ColumnSlice
@@ -77,8 +89,58 @@ class SourceColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a text file is written: what parts its fields, what they may be put between (None: nothing), its encoding.
+
+    Before its header may be lines that are no data: Excel writes `sep=;` there.
+    """
+
+    delimiter: str = ","
+    quote: str | None = '"'
+    encoding: str = "utf-8"
+    skipped_lines: int = 0
+
+    def __str__(self) -> str:
+        names = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks", ":": "colons"}
+        quoted = "no quotes" if self.quote is None else f"quotes {self.quote}"
+        return f"{names.get(self.delimiter, self.delimiter)}, {quoted}, {self.encoding}"
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """The decimal type that numbers with a point are to fit."""
+
+    precision: int = 38
+    scale: int = 18
+
+    @property
+    def whole(self) -> int:
+        return self.precision - self.scale
+
+
+DEFAULT_DIGITS = Digits()
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """Records of a large file: its bytes from `start` to `end`, after a header that ends at `header`.
+
+    `line` is the number of the first of its lines.
+    """
+
+    start: int
+    end: int
+    header: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file of a delivery: where it lies now, and the name that messages use for it."""
+    """One file of a delivery, or a part of one: where it lies now, and the name that messages use for it.
+
+    A file without a manifest may have a `dialect` of its own, columns that its `folders` give to all its rows, by their
+    originals, and an `identity` that its rows carry. Where its `sha256` is known, it must be that when it is read.
+    """
 
     uri: str
     key: str
@@ -86,6 +148,11 @@ class SourceFile:
     compression: Compression
     size_bytes: int
     etag: str | None = None
+    dialect: Dialect | None = None
+    folders: tuple[tuple[str, str | None], ...] = ()
+    identity: str | None = None
+    sha256: str | None = None
+    part: FilePart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,12 +329,37 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True)
+class SortKey:
+    """One column of an order of rows."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True)
+class EqualityDelete:
+    """A file in which others deleted rows by their values, and the columns that it compares, with field ids."""
+
+    uri: str
+    columns: "pa.Schema"
+
+
+@dataclass(frozen=True, slots=True)
 class ScanFile:
-    """One data file to read, the partition that it belongs to, and the files in which others deleted rows of it."""
+    """One data file to read, the partition that it belongs to, and the files in which others deleted rows of it: by
+    their positions, or by their values.
+    """
 
     uri: str
     partition: Mapping[str, str | None] = field(default_factory=dict)
     deletes: tuple[str, ...] = ()
+    equality: tuple[EqualityDelete, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Every row of it counts."""
+        return not self.deletes and not self.equality
 
 
 @dataclass(frozen=True, slots=True)

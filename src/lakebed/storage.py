@@ -102,7 +102,7 @@ class Storage:
     """Files and objects, listed, read and written one way."""
 
     def __init__(self, settings: StorageSettings | None = None) -> None:
-        self.settings = settings or StorageSettings()
+        self.settings: StorageSettings = (settings or StorageSettings()).with_key_ring()
 
     def list(self, folder: str) -> Iterator[Entry]:
         """Everything below a folder, in the store's own order. An absent folder is empty."""
@@ -187,7 +187,7 @@ class Storage:
                 os.replace(local_path(source), local_path(target))
             return
         origin, origin_path = self._open(source)
-        if is_local(source) or is_local(target) or _bucket(source) != _bucket(target):
+        if not self._is_one_store(source, target):
             self.copy(source, target)
         else:
             with _translated(source):
@@ -204,7 +204,7 @@ class Storage:
                 except OSError:  # another disk, or a file system without links
                     shutil.copyfile(local_path(source), local_path(target))
             return
-        if is_local(source) or is_local(target) or _bucket(source) != _bucket(target):
+        if not self._is_one_store(source, target):
             self.copy(source, target)
             return
         store, path = self._open(source)
@@ -213,13 +213,13 @@ class Storage:
 
     def delete(self, uris: Iterable[str]) -> None:
         """Removes objects; what is already gone is fine."""
-        by_store: dict[str, list[str]] = {}
+        by_store: dict[tuple[str, StorageSettings], list[str]] = {}
         for uri in uris:
             if is_local(uri):
                 with _translated(uri):
                     local_path(uri).unlink(missing_ok=True)
             else:
-                by_store.setdefault(_bucket(uri), []).append(uri)
+                by_store.setdefault((_bucket(uri), self.settings.for_uri(uri)), []).append(uri)
         for some in by_store.values():
             store, _ = self._open(some[0])
             try:
@@ -242,7 +242,14 @@ class Storage:
             return _local_store(), os.path.abspath(local_path(uri)).lstrip("/")
         parts = urlsplit(uri)
         require_no_credentials(uri)
-        return _remote_store(_bucket(uri), self.settings), uri[len(_bucket(uri)) :].lstrip("/") if parts.netloc else ""
+        store = _remote_store(_bucket(uri), self.settings.for_uri(uri))
+        return store, uri[len(_bucket(uri)) :].lstrip("/") if parts.netloc else ""
+
+    def _is_one_store(self, *uris: str) -> bool:
+        """Whether the server can copy between these places: one bucket, reached with the same keys."""
+        if any(is_local(uri) for uri in uris):
+            return False
+        return len({(_bucket(uri), self.settings.for_uri(uri)) for uri in uris}) == 1
 
     @contextmanager
     def _writer(self, uri: str) -> Iterator[Callable[[bytes], object]]:

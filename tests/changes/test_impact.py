@@ -139,6 +139,14 @@ def test_what_cannot_be_analysed_is_told(tmp_path: Path) -> None:
     assert [Path(place.file or "").stem for place in result.unknown] == ["bad"]
 
 
+def test_files_that_cannot_be_read_or_rendered_are_told(tmp_path: Path) -> None:
+    folder = project(tmp_path, odd="SELECT {{ nope( }} FROM app.orders")
+    (folder / "latin.sql").write_bytes(b"SELECT amt AS caf\xe9 FROM app.orders")
+    result = lakebed.impact(drop="orders.amt", folder=folder)
+    told = {Path(place.file or "").stem: place.to_dict()["statementIndex"] for place in result.unknown}
+    assert told == {"odd": None, "latin": None}
+
+
 def test_names_that_are_wrong_are_refused_with_the_nearest(tmp_path: Path) -> None:
     project(tmp_path, one="CREATE TABLE x.items (a INT)", two="CREATE TABLE y.items (a INT)")
     for arguments, says in (
@@ -184,3 +192,26 @@ def test_a_table_of_the_schema_that_nothing_reads(tmp_path: Path) -> None:
     (tmp_path / "m.sql").write_text("SELECT 1 AS one")
     result = lakebed.impact(drop="unused.x", folder=tmp_path, schema=schema)
     assert (result.breaks, result.reached) == ((), ())
+
+
+def test_a_change_goes_on_through_a_renamed_table(tmp_path: Path) -> None:
+    load = "CREATE TABLE n AS SELECT id, amt FROM app.orders;\nALTER TABLE n RENAME TO t;\n"
+    folder = project(tmp_path, load=load, report="SELECT amt AS x FROM t")
+    reached = lakebed.impact("orders.amt", folder=folder).reached
+    assert [one.path[1:] for one in reached] == [("n.amt",), ("n.amt", "t.amt"), ("n.amt", "t.amt", "report.x")]
+    assert [one.place.line for one in reached] == [1, 2, 1]
+
+
+def test_a_star_through_a_renamed_table_passes_the_loss_on(tmp_path: Path) -> None:
+    load = "CREATE TABLE n AS SELECT * FROM app.orders;\nALTER TABLE n RENAME TO t;\n"
+    folder = project(tmp_path, load=load, report="SELECT amt AS x FROM t")
+    assert broken(lakebed.impact(drop="orders.amt", folder=folder)) == {("report", 1)}
+
+
+def test_as_many_are_counted_as_are_listed(tmp_path: Path) -> None:
+    folder = project(tmp_path, a="SELECT * FROM app.orders WHERE amt > 1", b="SELECT day, amt + id AS x FROM a")
+    result = lakebed.impact(["orders.amt", "orders.id"], folder=folder)
+    assert [len(found) for found in result.reached_by_change] == [4, 2]
+    assert result.reached_count == len(result.reached) == 6
+    [first, *_] = result.reached_by_change
+    assert list(first) == list(first[:]) == [first[place] for place in range(len(first))]

@@ -6,11 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from tests.support.s3_server import S3Server
+from tests.support.spark_cluster import Server
 
 from lakebed.engines.duckdb.extensions import packaged_extension
 from lakebed.engines.spark.java import find_java
-from lakebed.errors import JavaMissing
+from lakebed.errors import JavaMissing, LakebedError
+from lakebed.health import _clocks
+from lakebed.storage import Storage
 
 
 def doctor(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -96,5 +101,60 @@ def test_the_whole_check_starts_spark_and_asks_a_worker(tmp_path: Path) -> None:
     ran = doctor("--json", "--master", "local[1]", cwd=tmp_path, LAKEBED_SPARK_MEMORY="1g")
     checks = {check["name"]: check for check in json.loads(ran.stdout)["checks"]}
     assert checks["Spark"]["state"] == "ok", checks["Spark"]
-    assert "on local[1]; workers: Python 3." in checks["Spark"]["found"]
+    assert "on local[1]" in checks["Spark"]["found"]
+    assert "Python 3." in checks["workers"]["found"]
     assert ran.stderr == ""
+
+
+def on_cluster(cluster: Server, *arguments: str, cwd: Path, **environment: str) -> dict[str, dict[str, str]]:
+    """The checks by name, of a doctor who looks at the cluster."""
+    given = {**cluster.environment, **environment}
+    ran = doctor("--json", "--master", cluster.url, *arguments, cwd=cwd, **given)
+    return {check["name"]: check for check in json.loads(ran.stdout)["checks"]}
+
+
+@pytest.mark.spark
+@pytest.mark.server
+def test_a_cluster_is_asked_what_its_workers_have_and_reach(
+    standalone_cluster: Server, pyarrow_only: Path, s3_server: S3Server, s3_bucket: str, tmp_path: Path
+) -> None:
+    keys = {
+        "LAKEBED_STORAGE_ENDPOINT_URL": s3_server.endpoint,
+        "LAKEBED_STORAGE_REGION": s3_server.region,
+        "LAKEBED_STORAGE_ACCESS_KEY_ID": s3_server.access_key,
+        "LAKEBED_STORAGE_SECRET_ACCESS_KEY": s3_server.secret_key,
+        "LAKEBED_STAGING_LOCATION": f"{s3_bucket}/staging",
+        "PYSPARK_PYTHON": str(pyarrow_only),
+    }
+    checks = on_cluster(standalone_cluster, s3_bucket, cwd=tmp_path, **keys)
+    for name in (
+        "Spark",
+        "workers",
+        "workers' clocks",
+        f"workers reach {s3_bucket}/staging",
+        f"workers reach {s3_bucket}",
+    ):
+        assert checks[name]["state"] == "ok", checks[name]
+    assert f"pyarrow {pa.__version__}" in checks["workers"]["found"]
+    assert list(Storage(s3_server.settings).list(s3_bucket)) == []  # what was tried is gone again
+    wrong = on_cluster(standalone_cluster, "s3://no-such-bucket/x", cwd=tmp_path, **keys)
+    assert wrong["workers reach s3://no-such-bucket/x"]["state"] == "failed"
+    assert wrong["workers"]["state"] == "ok"
+
+
+@pytest.mark.spark
+def test_a_staging_folder_that_only_the_driver_has_is_named_before_a_load_is_tried(
+    standalone_cluster: Server, tmp_path: Path
+) -> None:
+    checks = on_cluster(standalone_cluster, cwd=tmp_path)
+    found = checks[f"workers reach {tmp_path / '.lakebed' / 'staging'}"]
+    assert found["state"] == "failed"
+    assert "have disks of their own" in found["found"]
+    assert "staging.location" in found["fix"]
+    assert not (tmp_path / ".lakebed").exists()
+
+
+def test_a_clock_that_is_off_is_named() -> None:
+    with pytest.raises(LakebedError, match="900 s away"):
+        _clocks(900)
+    assert _clocks(0.2) == "agree with this machine's"

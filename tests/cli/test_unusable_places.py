@@ -45,6 +45,7 @@ WITH_SOURCE = {
     "merge on arrow": "merge {place} new --keys id --engine arrow",
     "merge, asked": "merge {place} new --keys id --dry-run",
     "write": "write {place} new",
+    "ingest": "ingest {place} --target duckdb:good.duckdb --name ingested --format parquet",
 }
 WITH_TARGET = {
     "run": "run bills --target {place}",
@@ -61,6 +62,7 @@ WITH_TARGET = {
     "rollback": "rollback {table} 1",
     "sweep": "sweep {table} --expire-days 1",
     "write": "write rows.parquet {table}",
+    "ingest": "ingest rows.parquet --target {table}",
     "compact": "compact {table}",
 }
 # Commands that look at a table which is not there, or at none, have nothing to refuse.
@@ -77,6 +79,7 @@ WITH_WORKDIR = {
     "evolve": "evolve parquet:evolved --schema rows.parquet",
     "history": "history parquet:good",
     "sweep": "sweep",
+    "ingest": "ingest rows.parquet --target parquet:ingested",
 }
 # `publish` takes a branch, which only a table that is there can have.
 NEITHER = {"demo", "sample", "lineage", "impact", "publish", "doctor"}

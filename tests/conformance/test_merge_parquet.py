@@ -10,7 +10,11 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 
+from lakebed.engines.arrow.merge import ArrowMerge
 from lakebed.engines.duckdb.merge import DuckDBMerge
+from lakebed.engines.protocols.merge import MergeEngine
+from lakebed.engines.shared import arrow_source
+from lakebed.kernels import key_shares, merge_files, merge_inserts, source_rows
 from lakebed.targets.base import Target
 from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.merge import MergeConformance
@@ -59,3 +63,32 @@ class TestDuckDBFallbackIntoParquet(IntoParquet):
 
     def make_engine(self) -> DuckDBMerge:
         return DuckDBMerge(use_merge=False, connection=duckdb.connect())
+
+
+class TestLargeSourceIntoParquet(IntoParquet):
+    """Every source taken for a large one: its keys in shares on disk, its rows fetched a few at a time."""
+
+    engine = "arrow"
+
+    @pytest.fixture(autouse=True)
+    def _small_windows(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(key_shares, "BLOCK_ROWS", 3)
+        monkeypatch.setattr(arrow_source, "PUT_DOWN_ROWS", 2)
+        monkeypatch.setattr(source_rows, "FETCHED_ROWS", 2)
+        monkeypatch.setattr(source_rows, "LET_GO_BYTES", 1)
+        monkeypatch.setattr(merge_inserts, "WINDOW_ROWS", 2)
+        monkeypatch.setattr(merge_files, "BATCH_ROWS", 2)
+
+    def make_engine(self) -> MergeEngine:
+        return ArrowMerge(large_rows=0)
+
+
+class TestLargeStreamIntoParquet(TestLargeSourceIntoParquet):
+    """The same from a stream of batches of different lengths, on the engine that leaves large ones to Arrow."""
+
+    def make_engine(self) -> MergeEngine:
+        return DuckDBMerge(large_rows=0)
+
+    def make_source(self, table: pa.Table) -> pa.RecordBatchReader:
+        batches = [*table.slice(0, 1).to_batches(), *table.slice(1).to_batches()]
+        return pa.RecordBatchReader.from_batches(table.schema, batches)

@@ -1,6 +1,8 @@
 """Discovering and staging on a real S3 server, as on a disk."""
 
+import pickle
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,7 +10,10 @@ import pytest
 from tests.support.counted_copies import CountedCopies
 from tests.support.s3_server import S3Server
 
-from lakebed.errors import Changed
+from lakebed.engines.arrow.load import ArrowEngine
+from lakebed.errors import Changed, LakebedError, MissingFile
+from lakebed.kernels.copy import CopiedBytes
+from lakebed.model import Delivery
 from lakebed.samples import SampleSpec, SampleTruth, make_sample
 from lakebed.source.discover import find_deliveries
 from lakebed.source.filters import DiscoverFilters
@@ -17,6 +22,17 @@ from lakebed.source.stage import is_unchanged, remove_old_copies, stage_files
 from lakebed.storage import Storage, join
 
 pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def storage(s3_server: S3Server) -> Storage:
+    return Storage(s3_server.settings)
+
+
+@pytest.fixture
+def delivery(tmp_path: Path, storage: Storage, s3_bucket: str) -> Delivery:
+    delivered(tmp_path, storage, f"{s3_bucket}/bills", SampleSpec(layout="overwrite", files=3), months=1)
+    return find_deliveries(f"{s3_bucket}/bills", storage).deliveries[0]
 
 
 def upload(storage: Storage, folder: Path, bucket: str) -> None:
@@ -107,3 +123,45 @@ def test_sweeping_on_s3(tmp_path: Path, s3_server: S3Server, s3_bucket: str) -> 
     later = datetime.now(UTC) + timedelta(days=2)
     assert remove_old_copies(folder, storage, older_than=timedelta(days=1), now=later).files == 4
     assert list(storage.list(folder)) == []
+
+
+def test_an_engine_s_workers_copy_what_is_not_there_yet(
+    storage: Storage, delivery: Delivery, s3_server: S3Server, s3_bucket: str
+) -> None:
+    folder = f"{s3_bucket}/staging"
+    copied: list[str] = []
+
+    def copy_all(pairs: Sequence[tuple[str, str]]) -> Sequence[CopiedBytes | LakebedError]:
+        copied.extend(source for source, _ in pairs)
+        return [pickle.loads(pickle.dumps(one)) for one in ArrowEngine(s3_server.settings).copy(pairs)]
+
+    here = stage_files(delivery, storage, f"{s3_bucket}/here")
+    there = stage_files(delivery, storage, folder, copy_all=copy_all)
+    assert [(one.key, one.sha256, one.size_bytes) for one in there.copies] == [
+        (one.key, one.sha256, one.size_bytes) for one in here.copies
+    ]
+    assert copied == [file.uri for file in delivery.files]
+    assert stage_files(delivery, storage, folder, copy_all=copy_all) == there
+    assert len(copied) == len(delivery.files)
+
+
+@pytest.mark.parametrize("what", ["written over", "gone"])
+def test_what_changed_while_workers_copied_it_is_refused(
+    storage: Storage, delivery: Delivery, s3_server: S3Server, s3_bucket: str, what: str
+) -> None:
+    folder, victim = f"{s3_bucket}/staging", delivery.files[0]
+
+    def copy_all(pairs: Sequence[tuple[str, str]]) -> Sequence[CopiedBytes | LakebedError]:
+        found = ArrowEngine(s3_server.settings).copy(pairs) if what == "written over" else None
+        if what == "written over":
+            storage.put(victim.uri, b"something else")
+        else:
+            storage.delete([victim.uri])
+        return found or ArrowEngine(s3_server.settings).copy(pairs)
+
+    before = storage.read(victim.uri)
+    try:
+        with pytest.raises(Changed if what == "written over" else MissingFile):
+            stage_files(delivery, storage, folder, copy_all=copy_all)
+    finally:
+        storage.put(victim.uri, before)

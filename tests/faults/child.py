@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.faults.commands import COMMANDS, Command, files_of
+from tests.faults.commands import COMMANDS, Command
 from tests.faults.faults import FAULTS
 from tests.faults.places import ON_SERVER, Place, Rows, open_place
 from tests.faults.points import Points, room_of, step_of
@@ -92,12 +92,13 @@ class Matrix:
         self.place.enter()
 
     def see(self) -> dict[str, Rows]:
-        """What everybody reads; where no row changes, with the files that Lakebed knows, which tell old from new."""
+        """What everybody reads; where no row changes, with what tells Lakebed old from new."""
         seen = self.place.look(self.cell.what.columns)
-        if not self.cell.what.rows_stay:
+        tell = self.cell.what.told_by
+        if tell is None:
             return seen
-        files = ((f"{files_of(self.place)} files",),)
-        return {reader: (*rows, *files) for reader, rows in seen.items()}
+        told = ((str(tell(self.place)),),)
+        return {reader: (*rows, *told) for reader, rows in seen.items()}
 
     def look(self) -> dict[str, object]:
         return {"seen": self.see(), "memory": self.cell.what.remember(self.place)}

@@ -37,7 +37,7 @@ class Command:
     targets: tuple[str, ...] = tuple(PLACES)
     rooms: tuple[str, ...] = ()  # where it is interrupted, if not everywhere
     spark: bool = False
-    rows_stay: bool = False  # old and new differ in their files alone
+    told_by: Callable[[Place], object] | None = None  # what tells old from new where no row does
 
 
 def deliver(folder: Path) -> None:
@@ -98,6 +98,56 @@ def write_slice(place: Place, source: Path, observer: Observer) -> None:
     lakebed.write(rows, place.address, mode="replace_slice", slice={"part": "1"}, workdir=place.workdir)
 
 
+def deliver_files(place: Place) -> Path:
+    """Where the files of a place are put: beside the table, of which a copy is what each death begins with."""
+    folder = place.folder / "files"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def ingest_before(place: Place, source: Path) -> None:
+    folder = deliver_files(place)
+    for name in ("c.csv", "d.csv"):
+        (folder / name).unlink(missing_ok=True)
+    (folder / "a.csv").write_text("id,v\n1,old\n2,old\n")
+    (folder / "b.csv").write_text("id,v\n3,stays\n")
+    lakebed.ingest(folder, place.address, workdir=place.workdir)
+
+
+def ingest(place: Place, source: Path, observer: Observer) -> None:
+    """A path with a new content, a new file with a new column, and one that is equal to another."""
+    folder = deliver_files(place)
+    (folder / "a.csv").write_text("id,v\n2,new\n4,new\n")
+    (folder / "c.csv").write_text("id,v,tag\n5,new,x\n")
+    (folder / "d.csv").write_text("id,v\n3,stays\n")
+    lakebed.ingest(folder, place.address, workdir=place.workdir, observer=observer)
+
+
+def ingest_by_keys(place: Place, source: Path, observer: Observer) -> None:
+    folder = deliver_files(place)
+    (folder / "a.csv").write_text("id,v\n2,new\n4,new\n")
+    (folder / "c.csv").write_text("id,v,tag\n5,new,x\n")
+    lakebed.ingest(folder, place.address, keys="id", workdir=place.workdir, observer=observer)
+
+
+def files_ingested(place: Place) -> Memory:
+    """What the ledger knows of the files, and what lies about."""
+    workspace = Workspace.open({"workdir": str(place.workdir)})
+    with workspace.ledger() as ledger:
+        known = ledger.files(workspace.target(place.address).address)
+        return {
+            **columns_of(place),
+            "files": sorted(f"{Path(one.path).name} {one.identity} {one.state}" for one in known),
+            "orphans": [orphan.folder for orphan in ledger.orphans()],
+            "leftovers": place.leftovers(),
+        }
+
+
+def files_merged(place: Place) -> Memory:
+    """The same; what a merge leaves beside its table when it dies is for `lakebed sweep`."""
+    return {name: found for name, found in files_ingested(place).items() if name != "leftovers"}
+
+
 def merge_piece_by_piece(place: Place, source: Path) -> None:
     """Several small files in each partition."""
     for first in range(0, OLD.num_rows, 15):
@@ -111,9 +161,20 @@ def compact(place: Place, source: Path, observer: Observer) -> None:
     lakebed.compact(place.address, sort_by="id", workdir=place.workdir)
 
 
-def files_of(place: Place) -> int:
+def evolve(place: Place, source: Path, observer: Observer) -> None:
+    lakebed.evolve(place.address, {"id": "bigint", "late": "string"}, workdir=place.workdir)
+
+
+def names_of(place: Place) -> str:
+    """The columns of the table, as Lakebed reads it."""
+    opened = Workspace.open({"workdir": str(place.workdir)}).target(place.address, read_only=True)
+    return " ".join(opened.state().schema.names)
+
+
+def files_of(place: Place) -> str:
     """How many files the table has, as Lakebed reads it."""
-    return len(Workspace.open({"workdir": str(place.workdir)}).target(place.address, read_only=True).state().files)
+    opened = Workspace.open({"workdir": str(place.workdir)}).target(place.address, read_only=True)
+    return f"{len(opened.state().files)} files"
 
 
 def columns_of(place: Place) -> Memory:
@@ -152,8 +213,11 @@ COMMANDS = {
             compact,
             columns_of,
             ("Parquet", "Parquet on S3", "Iceberg on SQLite", "Iceberg on REST"),
-            rows_stay=True,
+            told_by=files_of,
         ),
+        Command("ingest", ("id", "v"), ingest_before, ingest, files_ingested),
+        Command("ingest by keys", ("id", "v"), ingest_before, ingest_by_keys, files_merged, LOCAL),
+        Command("evolve", ("id", "v"), merge_old, evolve, columns_of, told_by=names_of),
         Command("load on Spark", BILL, load_before, load, loads_of, ("Parquet", "Iceberg on SQLite"), spark=True),
         Command("merge on Spark", ("id", "v"), merge_old, merge_with("spark"), columns_of, ("DuckDB",), spark=True),
     )

@@ -353,6 +353,18 @@ class IcebergOnRest(IcebergOnSQLite):
         return connection.execute(f"SELECT {', '.join(columns)} FROM lake.{self.table_name}").to_arrow_table()
 
 
+class IcebergOnFixture(IcebergOnRest):
+    """The Iceberg project's own catalog, over the same storage."""
+
+    catalog_uri = ""
+
+    def enter(self) -> None:
+        super().enter()
+        path = self.folder / "lakebed.toml"
+        kept = path.read_text().partition(f"[catalog.{CATALOG}]")[0]
+        path.write_text(f'{kept}[catalog.{CATALOG}]\ntype = "rest"\nuri = "{self.catalog_uri}"\n')
+
+
 PLACES: dict[str, type[Place]] = {
     "Parquet": ParquetFolder,
     "Parquet on S3": ParquetOnS3,
@@ -364,4 +376,10 @@ ON_SERVER = frozenset({"Parquet on S3", "Iceberg on REST"})
 
 
 def open_place(kind: str, folder: Path, server: Mapping[str, Any] | None) -> Place:
-    return PLACES[kind](folder, S3Server(**server) if server else None)
+    """A place of one of PLACES, or in the catalog at an address, over the server's storage."""
+    reached = S3Server(**server) if server else None
+    if kind not in PLACES:
+        place = IcebergOnFixture(folder, reached)
+        place.catalog_uri = kind
+        return place
+    return PLACES[kind](folder, reached)

@@ -17,7 +17,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import Engine, event
 
 import lakebed.engines.duckdb.write as duckdb_write
-import lakebed.kernels.merge as merge_kernel
+import lakebed.kernels.merge_files as merge_files
 import lakebed.kernels.rows as rows_kernel
 from lakebed.checkpoints import watch_checkpoints
 from lakebed.pipeline.progress import Observer
@@ -30,7 +30,7 @@ OBSERVED = tuple(
     name for name, _ in inspect.getmembers(Observer, inspect.isfunction) if name not in _NO_STEPS and name[0] != "_"
 )
 # Steps of the commands themselves; what is not here is a step of a target's commit.
-CHECKPOINTS = {"reconciled": "pipeline"} | dict.fromkeys(
+CHECKPOINTS = {"reconciled": "pipeline", "ingest committed": "pipeline"} | dict.fromkeys(
     ("source checked", "keys matched", "files written", "merge committed", "write committed", "history written"),
     "table",
 )
@@ -45,6 +45,8 @@ LEDGER_WRITES = (
     "close_staging",
     "finish_load",
     "record_schema_changes",
+    "begin_files",
+    "finish_files",
 )
 
 
@@ -92,7 +94,7 @@ class Points:
         """Arms everything in this process, which is not to be used for anything else. The pipeline takes the result."""
         watch_checkpoints(self)
         self._watch_ledger()
-        _before_and_after(merge_kernel.Sink, "close", self, FILES[0], FILES[2])
+        _before_and_after(merge_files.Sink, "close", self, FILES[0], FILES[2])
         _before_and_after(rows_kernel.PartitionedOutput, "close", self, FILES[0], FILES[2])
         _before_and_after(duckdb_write, "copy", self, FILES[1], FILES[2])
         _after_static(SqlCatalog, "_write_metadata", self, METADATA)

@@ -1,17 +1,30 @@
 """A program: a writer of an Iceberg table is killed at every step, then `lakebed sweep` runs; prints what it left.
 
-`python -m tests.faults.sweeping COMMAND FOLDER SOURCE [POINT...]`
+`python -m tests.faults.sweeping TARGET SERVER COMMAND FOLDER SOURCE [POINT...]`, the server as JSON.
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.table import Table
 from tests.faults.child import in_child, require
-from tests.faults.commands import load, load_before, load_nothing, load_one_month, merge_old, merge_with
+from tests.faults.commands import (
+    compact,
+    evolve,
+    load,
+    load_before,
+    load_nothing,
+    load_one_month,
+    merge_old,
+    merge_piece_by_piece,
+    merge_with,
+    write,
+)
 from tests.faults.places import Place, open_place
 from tests.faults.points import Points, step_of
 from tests.support.arrow_runs import use_arrow
@@ -24,8 +37,6 @@ from lakebed.targets.iceberg.orphans import used_files
 from lakebed.targets.iceberg.target import IcebergTarget
 from lakebed.workspace import Workspace
 
-TARGET = "Iceberg on SQLite"
-
 
 def merge_and_tag(place: Place, source: Path) -> None:
     """Two snapshots, the older one with a tag and a branch, whose files must stay."""
@@ -36,8 +47,17 @@ def merge_and_tag(place: Place, source: Path) -> None:
     table.manage_snapshots().create_tag(first.snapshot_id, "first").create_branch(first.snapshot_id, "audit").commit()
 
 
-def evolve(place: Place, source: Path, observer: Observer) -> None:
-    lakebed.evolve(place.address, {"id": "bigint", "late": "string"}, workdir=place.workdir)
+def roll_back(place: Place, source: Path, observer: Observer) -> None:
+    first, *_ = target_of(place).snapshots()
+    lakebed.rollback(place.address, first.id, workdir=place.workdir)
+
+
+def expire(place: Place, source: Path, observer: Observer) -> None:
+    lakebed.sweep(place.address, expire_days=0, workdir=place.workdir)
+
+
+def create_by_write(place: Place, source: Path, observer: Observer) -> None:
+    lakebed.write(pa.table({"id": [1]}), place.address, workdir=place.workdir)
 
 
 COMMANDS: dict[str, tuple[Callable[[Place, Path], object], Callable[[Place, Path, Observer], object]]] = {
@@ -46,6 +66,11 @@ COMMANDS: dict[str, tuple[Callable[[Place, Path], object], Callable[[Place, Path
     "merge": (merge_and_tag, merge_with("arrow")),
     "merge on DuckDB": (merge_and_tag, merge_with("duckdb")),
     "evolve": (merge_and_tag, evolve),
+    "first write": (load_nothing, create_by_write),
+    "write": (merge_and_tag, write),
+    "compact": (merge_piece_by_piece, compact),
+    "rollback": (merge_and_tag, roll_back),
+    "expire": (merge_piece_by_piece, expire),
 }
 
 
@@ -69,11 +94,21 @@ def unknown_files(target: IcebergTarget) -> list[str]:
     """What lies in the table's folders though nothing names it."""
     table = target.table()
     used = set() if table is None else used_files(table)
-    listed = [plain_path(entry.uri) for place in target._places() for entry in Storage().list(place)]
+    places, storage = target._places(), Storage(target.key_ring)
+    listed = [plain_path(entry.uri) for place in places for entry in storage.list(place)]
     return sorted(uri for uri in listed if uri not in used)
 
 
+def age(target: IcebergTarget) -> None:
+    """A metadata file alone is given an hour, however little `older_than_days` says."""
+    old = (datetime.now(UTC) - timedelta(hours=2)).timestamp()
+    for one in target._places():
+        for path in Path(plain_path(one)).glob("metadata/*.metadata.json"):
+            os.utime(path, (old, old))
+
+
 def sweep(place: Place) -> dict[str, object]:
+    age(target_of(place))
     before = rows_by_snapshot(target_of(place).table())
     left = unknown_files(target_of(place))
     listed = lakebed.sweep(place.address, older_than_days=0, dry_run=True, workdir=place.workdir)
@@ -93,10 +128,10 @@ def sweep(place: Place) -> dict[str, object]:
     }
 
 
-def main(command: str, folder: str, source: str, *points: str) -> None:
+def main(target: str, server: str, command: str, folder: str, source: str, *points: str) -> None:
     prepare, act = COMMANDS[command]
     use_arrow()
-    place = open_place(TARGET, Path(folder), None)
+    place = open_place(target, Path(folder), json.loads(server))
     place.enter()
     require(lambda: prepare(place, Path(source)), "the old state")
     place.save()
@@ -108,7 +143,8 @@ def main(command: str, folder: str, source: str, *points: str) -> None:
 
     rehearsed = require(rehearse, "the rehearsal")
     for point in points or [point for point in rehearsed if point == step_of(point)]:
-        place.renew()
+        if not place.renew():
+            require(lambda: prepare(place, Path(source)), f"the old state before {point}")
         status, _ = in_child(lambda point=point: act(place, Path(source), Points(point).watch()))  # type: ignore[misc]
         found = require(lambda: sweep(place), f"the sweep after {point}")
         sys.stdout.write(json.dumps({"point": point, "killed": status == 9, **found}) + "\n")

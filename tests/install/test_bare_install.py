@@ -19,7 +19,8 @@ BRINGS = {
     "iceberg": frozenset({"iceberg"}),
     "duckdb-extensions": frozenset({"duckdb-extensions"}),
     "postgres": frozenset({"postgres"}),
-    "all": frozenset({"spark", "connect", "iceberg", "duckdb-extensions", "postgres"}),
+    "openlineage": frozenset({"openlineage"}),
+    "all": frozenset({"spark", "connect", "iceberg", "duckdb-extensions", "postgres", "openlineage"}),
 }
 OPTIONAL = frozenset({"iceberg", "duckdb-extensions"})
 

@@ -70,3 +70,26 @@ def test_edges_of_the_graph_join_nodes_that_are_there() -> None:
         assert len(ids) == len(set(ids))
         assert {end for edge in graph.edges for end in (edge.source, edge.target)} <= set(ids)
         assert len({edge.id for edge in graph.edges}) == len(graph.edges)
+
+
+def test_what_is_written_quickly_is_what_the_values_say() -> None:
+    """Imported tables and the graph of a single statement take a shorter way into JSON."""
+    columns = [{"name": "Id", "dataType": "INT"}, {"name": "note", "dataType": "STRING"}]
+    schema = {
+        "tables": [
+            {"schema": "app", "name": "Orders", "columns": columns},
+            {"name": "untyped", "columns": [{"name": "id"}, "note"]},
+            {"name": "unused", "columns": columns},
+            {"catalog": "c", "schema": "s", "name": "open", "columns": columns, "complete": False},
+        ]
+    }
+    for dialect in ("spark", "snowflake", "clickhouse"):
+        sql = "SELECT o.note, u.id, x.z FROM app.Orders o JOIN untyped u ON o.Id = u.id, c.s.open x"
+        result = lakebed.analyze(sql, dialect=dialect, schema=schema)
+        written = result.to_dict()
+        assert written["resolvedSchema"] == result.resolved_schema.to_dict()
+        assert written["globalLineage"] == result.global_lineage.to_dict()
+        # in the order of the import, whatever the statement reads first
+        assert [table.name for table in result.resolved_schema.tables] == ["Orders", "untyped", "open"]
+        again = lakebed.analyze(sql, dialect=dialect, schema=result.resolved_schema.to_dict())
+        assert again.statements == result.statements

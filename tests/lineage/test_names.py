@@ -102,3 +102,31 @@ def test_a_byte_order_mark_is_no_character() -> None:
     assert [issue for issue in result.issues if issue.severity == "error"] == []
     assert result.statements[0].outputs == ("a",)
     assert result.statements[0].span.start == 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "table", "sql"),
+    [
+        ("postgres", {"name": "public.users"}, "SELECT * FROM public.users"),
+        ("snowflake", {"name": "prod.app.users"}, "SELECT * FROM PROD.app.USERS"),
+        ("bigquery", {"name": "my-proj.app.users"}, "SELECT * FROM `my-proj.app.users`"),
+        ("spark", {"schema": "lake.app", "name": "users"}, "SELECT * FROM lake.app.users"),
+        # a name that has a dot in it is still found in quotes
+        ("duckdb", {"name": "users.csv"}, "SELECT * FROM 'users.csv'"),
+    ],
+)
+def test_a_table_may_be_imported_under_its_whole_name(dialect: str, table: dict[str, object], sql: str) -> None:
+    imported = {"tables": [{**table, "columns": [{"name": "id"}, {"name": "email"}]}]}
+    result = lakebed.analyze(sql, dialect=dialect, schema=imported)
+    assert [name.lower() for name in result.statements[0].outputs] == ["id", "email"]
+    assert not result.issues
+
+
+def test_a_whole_name_hides_no_table_of_that_schema() -> None:
+    tables = [
+        {"name": "app.users", "columns": [{"name": "a"}]},
+        {"schema": "app", "name": "users", "columns": [{"name": "b"}]},
+    ]
+    for order in (tables, tables[::-1]):
+        result = lakebed.analyze("SELECT * FROM app.users", dialect="postgres", schema={"tables": order})
+        assert result.statements[0].outputs == ("b",)

@@ -25,11 +25,17 @@ TEXTS = ("identity_line_item_id", "lakebed_delivery", "resource_tags_user_enviro
 
 # A driver: takes its jobs as JSON, runs them one after the other on one session, prints what each reported.
 DRIVER = """
-import json, sys
+import json, os, sys
 import lakebed
 from lakebed.errors import LakebedError
 
 settings = json.loads(sys.argv[2])
+os.chdir(sys.argv[4] if len(sys.argv) > 4 else ".")
+if os.environ.get("NO_COPIES_HERE"):
+    from lakebed.storage import Storage
+    def copy(self, source, target, **_):
+        raise AssertionError(f"the driver copied {source}")
+    Storage.copy = copy
 for job in json.loads(sys.argv[3]):
     try:
         report = lakebed.run(job["source"], job["target"], **settings, **job.get("settings", {}))
@@ -146,6 +152,8 @@ def test_a_cluster_loads_the_same_with_nothing_of_the_driver_s_disk(
         {"source": bucket.source, "target": f"duckdb:{tmp_path / 'costs'}#bill"},
         {"source": bucket.source, "target": f"parquet:{private}"},
         {"source": bucket.source, "target": f"parquet:{place}/other", "settings": {"location": str(tmp_path / "s")}},
+        {"source": bucket.source, "target": "iceberg:billing"},
+        {"source": bucket.source, "target": "iceberg:lake:billing"},
     ]
     settings = {
         "master": standalone_cluster.url,
@@ -155,16 +163,25 @@ def test_a_cluster_loads_the_same_with_nothing_of_the_driver_s_disk(
     }
     for job in jobs:
         job.setdefault("settings", {"location": f"{place}/staging"})
-    said = standalone_cluster.run(
-        DRIVER, json.dumps(settings), json.dumps(jobs), environment={"PYSPARK_PYTHON": str(pyarrow_only)}
+    (tmp_path / "lakebed.toml").write_text(
+        f'[catalog.lake]\ntype = "sql"\nuri = "sqlite:///{tmp_path}/lake.db"\nwarehouse = "{place}/warehouse"\n'
     )
-    parquet, database, to_private, from_private = (json.loads(line) for line in said.splitlines())
-    for report in (parquet, database):
+    said = standalone_cluster.run(
+        DRIVER,
+        json.dumps(settings),
+        json.dumps(jobs),
+        str(tmp_path),
+        environment={"PYSPARK_PYTHON": str(pyarrow_only), "NO_COPIES_HERE": "1"},
+    )
+    parquet, database, to_private, from_private, to_warehouse, to_lake = map(json.loads, said.splitlines())
+    for report in (parquet, database, to_lake):
         assert [(one["state"], one["reconciled"]) for one in report["deliveries"]] == [("loaded", True)] * 2
     assert_equal_tables(bucket.parquet(f"parquet:{place}/bill"), loaded_here)
     with duckdb.connect(tmp_path / "costs", read_only=True) as connection:
         assert_equal_tables(connection.execute("SELECT * FROM bill").to_arrow_table(), loaded_here)
-    for report in (to_private, from_private):
+    [table] = to_lake["tables"]
+    assert table["rows"] == loaded_here.num_rows
+    for report in (to_private, from_private, to_warehouse):
         for one in report["deliveries"]:
             assert one["state"] == "failed"
             assert "is a path on this machine, and the workers of spark://" in one["error"]

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from lakebed.engines.arrow.load import ArrowEngine
 from lakebed.errors import StateError
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import Converted, Delivery, Rounding, Slice, SourceColumn, SourceFile, Totals
@@ -18,9 +19,10 @@ from lakebed.pipeline.reconcile import ReconciledLoad, ReconcileReport, load_out
 from lakebed.pipeline.reports import Reconciliation
 from lakebed.schema.evolve import Policy
 from lakebed.schema.types import Column, Text
+from lakebed.schema.widen import FormatRules
 from lakebed.state.ledger import Ledger
 from lakebed.state.records import LoadOutcome, LoadRecord, SumRecord
-from lakebed.targets.base import Commit, Target
+from lakebed.targets.base import Capabilities, Commit, Target
 from lakebed.targets.parquet.target import ParquetTarget
 from lakebed.testing.target import BASE, NOVEMBER, OCTOBER, Loader, rows
 
@@ -46,6 +48,9 @@ class CountedTable:
 
     answer: Totals
     asked: list[object] = field(default_factory=list)
+    capabilities: Capabilities = field(
+        default_factory=lambda: Capabilities(made_of_files=False, rules=FormatRules(), partition_in_path=False)
+    )
 
     def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
         self.asked.append((slice_, tuple(columns), currency))
@@ -79,12 +84,12 @@ def committed(source: Totals = TOTALS, **converted: object) -> CommittedLoad:
 
 
 def reconciled(table: Totals, load: CommittedLoad) -> Reconciliation:
-    return reconcile_load(cast(Target, CountedTable(table)), DELIVERY, load)
+    return reconcile_load(cast(Target, CountedTable(table)), DELIVERY, load, ArrowEngine())
 
 
 def test_the_table_is_asked_for_the_slice_the_planned_columns_and_the_currency() -> None:
     table = CountedTable(TOTALS)
-    found = reconcile_load(cast(Target, table), DELIVERY, committed())
+    found = reconcile_load(cast(Target, table), DELIVERY, committed(), ArrowEngine())
     assert table.asked == [(MONTH, (COST, USAGE), CURRENCY)]
     assert (found.source, found.table, found.rounded, found.rounded_values, found.rejected_rows) == (
         TOTALS, TOTALS, {}, {}, 0,

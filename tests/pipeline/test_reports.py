@@ -19,6 +19,13 @@ def test_the_last_digit_counts() -> None:
     assert (difference.what, difference.source, difference.table) == ("cost", Decimal("1E-11"), Decimal("2E-11"))
 
 
+def test_sums_of_more_digits_than_python_keeps_are_compared_whole() -> None:
+    large = Totals(1, {"cost": Decimal("12345678901234567890.123456789012345678")})
+    assert Reconciliation(large, large).holds
+    other = replace(large, sums={"cost": Decimal("12345678901234567890.123456789012345679")})
+    assert not Reconciliation(large, other).holds
+
+
 def test_a_row_too_few_is_seen() -> None:
     assert [one.what for one in Reconciliation(SOURCE, replace(SOURCE, rows=2)).differences] == ["rows"]
 

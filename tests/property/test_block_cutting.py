@@ -13,6 +13,7 @@ from lakebed.errors import HeaderError, SourceError
 from lakebed.kernels import blocks
 from lakebed.kernels.blocks import Block, BlockReader, CsvRecord, Misaligned, records
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
+from lakebed.model import Dialect
 
 # What decides where a record ends, in any order: quotes that open, close, are doubled, or are letters.
 PIECES = ["a", "b", ",", '"', '""', "\n", "\r\n", '",', ',"', '"\n', "\n\n", "é", '5" ', '"x\ny"', '"x ""y"" \r\n z"']
@@ -101,10 +102,41 @@ def test_both_cutters_end_the_records_of_a_well_written_file_where_csv_does(
     require_same_records(text, header, cuts)
 
 
+@given(raw_texts, block_sizes, st.booleans(), st.sampled_from([(";", "'"), ("|", '"'), ("\t", "^"), ("]", "\\")]))
+@settings(max_examples=500)
+def test_other_marks_cut_as_commas_and_quotes_do(
+    text: str, block_bytes: int, exact: bool, marks: tuple[str, str]
+) -> None:
+    """A file with other marks is the same file in another alphabet."""
+    assume(text.strip("\r\n"))
+    delimiter, quote = marks
+    # What marks a file in one dialect is a letter in the other.
+    table = str.maketrans({",": delimiter, '"': quote, delimiter: ",", quote: '"'})
+    found = []
+    for given_text, dialect in ((text, blocks.COMMAS), (text.translate(table), Dialect(delimiter, quote))):
+        with patch.object(blocks, "BLOCK_BYTES", block_bytes):
+            try:
+                reader = BlockReader(io.BytesIO(given_text.encode()), key="f", exact=exact, dialect=dialect)
+                cuts = list(reader)
+            except (Misaligned, HeaderError, SourceError) as error:
+                found.append(type(error).__name__)
+                continue
+        rows = [[record.line, *record.fields] for block in cuts for record in records(block, dialect)]
+        plain = [reader.header, rows]
+        found.append(str(plain) if dialect is blocks.COMMAS else str(_translated(plain, table)))
+    assert found[0] == found[1]
+
+
+def _translated(value: object, table: dict[int, str]) -> object:
+    if isinstance(value, list):
+        return [_translated(one, table) for one in value]
+    return value.translate(table) if isinstance(value, str) else value
+
+
 @given(raw_texts)
 @settings(max_examples=500)
 def test_a_block_holds_every_record_that_is_surely_whole(text: str) -> None:
-    assert blocks._exact_end(text.encode(), last=False) == last_end(text)
+    assert blocks.Marks(blocks.COMMAS).exact_end(text.encode(), last=False) == last_end(text)
 
 
 @given(
@@ -118,7 +150,7 @@ def test_a_pair_of_quotes_is_enough_in_any_part_of_a_well_written_file(
 ) -> None:
     text = written(rows, line_end, csv.QUOTE_MINIMAL)
     part = text[: data.draw(st.integers(0, len(text)))]
-    assert blocks._paired_end(part.encode()) == last_end(part)
+    assert blocks.Marks(blocks.COMMAS).paired_end(part.encode()) == last_end(part)
 
 
 @given(raw_texts, st.sampled_from(['"', '\n"', ',"x\ny', '\na,"\n']), block_sizes)

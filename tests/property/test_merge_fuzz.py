@@ -50,6 +50,7 @@ LOCAL: dict[str, Callable[[], MergeEngine]] = {
     "arrow": ArrowMerge,
     "duckdb": DuckDBMerge,
     "fallback": lambda: DuckDBMerge(use_merge=False),
+    "large": lambda: ArrowMerge(large_rows=2),
 }
 
 

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from lakebed.kernels.sums import exact_totals
 from lakebed.kernels.values import EXACT
 from lakebed.model import DataFile
 from lakebed.storage import Storage
 from lakebed.targets.parquet.partitions import NULL_PARTITION, is_data_file, partition_folder, partition_of
 from lakebed.targets.shared.footers import match, with_bounds
-from lakebed.targets.shared.sums import exact_totals
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
 values = st.none() | st.sampled_from(["a", "b", "ab", "ü", "z" * 70, "z" * 70 + "y", "", "\U0010ffff"])

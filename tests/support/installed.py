@@ -62,16 +62,20 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def install(wheel: Path, folder: Path, *, extras: str = "", python: str = sys.executable) -> Environment:
-    """A new environment with the wheel and these extras, at the versions of the lock file."""
+def install(
+    wheel: Path, folder: Path, *, extras: str = "", python: str = sys.executable, instead: tuple[str, ...] = ()
+) -> Environment:
+    """A new environment with the wheel and these extras, at the versions of the lock file, or of `instead`."""
     _uv("venv", "--no-project", "--python", python, folder)
     pins = folder / "pins.txt"
     lines = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8").splitlines()
-    pins.write_text("\n".join(line.removesuffix(" \\") for line in lines if "--hash" not in line), encoding="utf-8")
+    others = {one.partition("==")[0] for one in instead}
+    kept = (line.removesuffix(" \\") for line in lines if "--hash" not in line)
+    pins.write_text("\n".join(line for line in kept if line.partition("==")[0] not in others), encoding="utf-8")
     what = f"{wheel}[{extras}]" if extras else str(wheel)
-    said = _try("uv", "pip", "install", "-q", "--python", folder / "bin" / "python", "-c", pins, what)
+    said = _try("uv", "pip", "install", "-q", "--python", folder / "bin" / "python", "-c", pins, what, *instead)
     if said is not None and find_spec("pip") is not None:
-        said = _try("pip", "--python", folder / "bin" / "python", "install", "-q", "-c", pins, what)
+        said = _try("pip", "--python", folder / "bin" / "python", "install", "-q", "-c", pins, what, *instead)
     if said is not None and NO_WAY.search(said):
         pytest.skip("no index can be reached from here, and what is cached is not enough")
     assert said is None, said

@@ -42,15 +42,26 @@ def standalone_cluster(*, workers: int = 2) -> Iterator[Server]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lakebed-cluster-")))
         environment = _environment()
 
-        def start(role: str, *arguments: str, says: str) -> str:
-            command = ["spark-class", f"org.apache.spark.deploy.{role}", "--host", "127.0.0.1", "--webui-port", "0"]
+        def start(role: str, *arguments: str, host: str = "127.0.0.1", says: str) -> str:
+            command = ["spark-class", f"org.apache.spark.deploy.{role}", "--host", host, "--webui-port", "0"]
             log = folder / f"{role}-{len(list(folder.iterdir()))}.log"
             return stack.enter_context(_daemon([*command, *arguments], log=log, says=says, environment=environment))
 
         master = start("master.Master", "--port", "0", says=r"Starting Spark master at (spark://\S+)")
         for number in range(workers):
             place = ("--work-dir", str(folder / f"work-{number}"), master)
-            start("worker.Worker", "--cores", "1", "--memory", "1g", *place, says=r"registered with master (\S+)")
+            # An address each: Spark starts no second attempt of a task on the host of the first.
+            own = f"127.0.0.{number + 1}"
+            start(
+                "worker.Worker",
+                "--cores",
+                "1",
+                "--memory",
+                "1g",
+                *place,
+                host=own,
+                says=r"registered with master (\S+)",
+            )
         yield Server(master, environment)
 
 

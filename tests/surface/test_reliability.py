@@ -36,7 +36,14 @@ def tried(target: str) -> set[str]:
 
 def test_there_are_such_steps() -> None:
     rooms = {room for room, _ in named_steps()}
-    rooms_of_commands = {"pipeline.run", "table.compact", "table.merge", "table.schema_history", "table.write"}
+    rooms_of_commands = {
+        "pipeline.ingest",
+        "pipeline.run",
+        "table.compact",
+        "table.merge",
+        "table.schema_history",
+        "table.write",
+    }
     assert {*ROOMS} | rooms_of_commands == rooms
 
 

@@ -216,7 +216,18 @@ def test_text_without_a_table_is_for_ingest(kind: str, tmp_path: Path) -> None:
         iter([pa.table({"id": [1]}), pa.table({"id": ["x"]})]),
         object(),
     ],
-    ids=str,
+    ids=[
+        "nothing",
+        "an iterator of nothing",
+        "numbers",
+        "a row and a number",
+        "columns of two lengths",
+        "a column of two types",
+        "a name that is no text",
+        "tables of other columns",
+        "tables of other types",
+        "an object",
+    ],
 )
 def test_what_is_no_source_is_refused(source: Any, tmp_path: Path) -> None:
     with pytest.raises(DatasetMergeError) as caught:

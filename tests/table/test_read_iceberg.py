@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyiceberg.typedef import Record
 from pyspark.sql import DataFrame, SparkSession
+from tests.support.equality_deletes import delete_by_value
 from tests.support.iceberg_tables import NOVEMBER, OCTOBER, load, of_slice, open_table, rows_of
 from tests.support.s3_server import S3Server
 from tests.support.spark_cluster import Server
@@ -188,3 +190,17 @@ def test_on_spark_connect(spark_connect: Server, tmp_path: Path) -> None:
         "files": 1,
         "october": 2,
     }
+
+
+def test_workers_leave_out_what_others_deleted_by_value(spark: SparkSession, tmp_path: Path) -> None:
+    evolved(tmp_path)
+    target = open_table(tmp_path)
+    delete_by_value(target, pa.table({"id": pa.array([2], pa.int64())}), partition=Record("2026-10"))
+    both = pa.table({"late": ["column"], "id": pa.array([2**40], pa.int64())})
+    delete_by_value(target, both, partition=Record("2026-11"))
+    frame = lakebed.read("iceberg:billing.costs", spark=spark, workdir=tmp_path)
+    assert [row["id"] for row in collected(frame)] == [1]
+    some = lakebed.read("iceberg:billing.costs", spark=spark, workdir=tmp_path, columns=["cost"])
+    assert collected(some) == [{"cost": Decimal("1.50")}]
+    source = spark.read.format("lakebed").option("workdir", str(tmp_path)).load("iceberg:billing.costs")
+    assert [row["id"] for row in collected(source.select("id", "m"))] == [1]

@@ -54,10 +54,8 @@ class ProjectImpact:
         found = find_dialect(dialect)
         exact = found is not None and found.columns != "insensitive"
         self._fold = _as_written if exact else str.lower
-
-    @cached_property
-    def _index(self) -> StatementIndex:
-        return StatementIndex(self.traced.result, self.traced.texts, self._fold)
+        with defer_full_collections():
+            self._index = StatementIndex(self.traced.result, self.traced.texts, self._fold)
 
     @cached_property
     def _names(self) -> ProjectNames:
@@ -101,19 +99,20 @@ class ProjectImpact:
                 "there is no change to look at", remedy="Name columns, or give --drop, --rename or --retype."
             )
         breaks: list[Breakage] = []
-        reached: list[ReachedColumn] = []
+        reached: list[Sequence[ReachedColumn]] = []
         for change in changes:
             if change.kind == "retype":
                 types = RetypeWalk(self._index, self._names, self._resolver, change)
                 types.run()
                 breaks += types.breaks
-                reached += types.reached
+                reached.append(types.reached)
             else:
                 walk = ImpactWalk(self._index, change, self._count_conflicts)
                 walk.run(self._names.columns(change.table) if change.column is None else ())
                 breaks += walk.breaks.values()
-                reached += walk.reached.values()
-        return ImpactResult(tuple(changes), tuple(breaks), tuple(reached), tuple(unanalysed(self._index)))
+                reached.append(walk.reached)
+        unknown = tuple(unanalysed(self._index, self.traced.result.issues))
+        return ImpactResult(tuple(changes), tuple(breaks), tuple(reached), unknown)
 
     def _change(self, kind: str, text: str, to: str | None = None) -> ColumnChange:
         if kind in ("any", "drop"):

@@ -39,7 +39,7 @@ def impact_comment(result: ImpactResult) -> str:
     else:
         lines.append("Nothing reads it.")
     if result.unknown:
-        lines += ["", f"{_count(len(result.unknown), 'statement')} could not be analysed and may be reached too."]
+        lines += ["", f"{_count(len(result.unknown), 'place')} could not be analysed and may be reached too."]
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,8 @@
 """The values that an impact analysis returns."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 ChangeKind = Literal["any", "drop", "rename", "retype"]
@@ -32,7 +34,8 @@ class ColumnChange:
 class Place:
     """Where a statement names what changes."""
 
-    statement_index: int
+    # None where a whole file could not be read
+    statement_index: int | None
     statement_type: str
     file: str | None
     line: int
@@ -97,15 +100,26 @@ class Breakage:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ImpactResult:
     """Everything that changes of columns reach, and what they break."""
 
     changes: tuple[ColumnChange, ...]
     breaks: tuple[Breakage, ...]
-    reached: tuple[ReachedColumn, ...]
+    # what each change reaches; a change may reach all that there is, and most callers look at a part of it
+    reached_by_change: tuple[Sequence[ReachedColumn], ...] = field(repr=False)
     # statements that could not be analysed, and may be reached too
     unknown: tuple[Place, ...]
+
+    @cached_property
+    def reached(self) -> tuple[ReachedColumn, ...]:
+        """Every column that the changes reach."""
+        return tuple(one for found in self.reached_by_change for one in found)
+
+    @property
+    def reached_count(self) -> int:
+        """How many columns the changes reach."""
+        return sum(len(found) for found in self.reached_by_change)
 
     @property
     def breaking(self) -> bool:

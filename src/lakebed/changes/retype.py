@@ -5,6 +5,7 @@ no longer fits is told. Statements of which nothing changes end the walk, howeve
 """
 
 from collections import deque
+from collections.abc import Iterable
 
 from lakebed.changes.names import ProjectNames
 from lakebed.changes.resolve_again import ChangedColumns, StatementResolver
@@ -70,8 +71,14 @@ class RetypeWalk:
 
     def _reads_changed(self, place: int, statement: StatementLineage) -> bool:
         return any(
-            self._index.edges(place, *key) or self._index.named_at(place, *key) is not None for key in self._types
+            self._index.edges(place, *key) or self._index.named_at(place, *key) is not None
+            for key in self._changed_in(statement, self._types)
         )
+
+    def _changed_in(self, statement: StatementLineage, keys: Iterable[ColumnKey]) -> list[ColumnKey]:
+        """Those of the columns that belong to tables which the statement reads."""
+        tables = {self._index.fold(use.name) for use in statement.tables}
+        return [key for key in keys if key[0] in tables]
 
     def _look_again(self, place: int, statement: StatementLineage) -> set[str]:
         """Resolves a statement with the new types; returns its target where columns of it got other types."""
@@ -89,7 +96,7 @@ class RetypeWalk:
             key = self._key(target, column)
             if kind is None or (old is not None and same_name(old, kind)) or self._types.get(key) == kind:
                 continue
-            path = (*self._path_to(place, target, column), f"{target}.{column}")
+            path = (*self._path_to(place, statement, column), f"{target}.{column}")
             if key not in self._types:
                 where = self._index.place(statement, None)
                 self.reached.append(ReachedColumn(self._change, target, column, "value", path, where, old is None))
@@ -97,10 +104,10 @@ class RetypeWalk:
             changed.add(target)
         return changed
 
-    def _path_to(self, place: int, target: str, column: str) -> tuple[str, ...]:
-        for key, path in self._paths.items():
+    def _path_to(self, place: int, statement: StatementLineage, column: str) -> tuple[str, ...]:
+        for key in self._changed_in(statement, self._paths):
             if any(edge.target_column == column for edge in self._index.edges(place, *key)):
-                return path
+                return self._paths[key]
         return (self._change.subject,)
 
     def _break(self, statement: StatementLineage, issue: Issue) -> None:

@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "type.",
     "merge": "Merge new rows into a table: with the same meaning on every engine, whole or not at all.",
     "write": "Write rows into a table in one commit: added to it, or in place of a slice or of all its rows.",
+    "ingest": "Load files of any kind that are not loaded yet: CSV, JSON and Parquet, whose columns may change.",
     "evolve": "Adds and widens columns of a table; never drops or narrows one.",
     "compact": "Makes few files of many small ones, in one commit, and changes no row.",
     "history": "Which delivery added or widened which column, and a table's snapshots.",

@@ -67,7 +67,7 @@ def impact(
 
 
 def _show(result: "ImpactResult") -> None:
-    for change in result.changes:
+    for change, reached in zip(result.changes, result.reached_by_change, strict=True):
         typer.echo(str(change))
         breaks = [one for one in result.breaks if one.change == change]
         if breaks:
@@ -76,7 +76,6 @@ def _show(result: "ImpactResult") -> None:
                 typer.echo(f"    {broken.place}: {broken.reason} [{', '.join(broken.roles)}]")
         elif change.kind != "any":
             typer.echo("  breaks nothing")
-        reached = [one for one in result.reached if one.change == change]
         typer.echo("  reaches" if reached else "  reaches nothing")
         for one in reached:
             doubt = " (approximate)" if one.approximate else ""

@@ -15,7 +15,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from lakebed.cli.option_groups import with_parameters
-from lakebed.pipeline.steps import log_subject
+from lakebed.subject import subject
 
 LogFormat: TypeAlias = Literal["text", "json"]
 Verbose = Annotated[
@@ -140,8 +140,8 @@ class _Json(logging.Formatter):
 
 def _facts(record: logging.LogRecord) -> dict[str, object]:
     """Whose work it is, from the record itself or from the work of the moment."""
-    subject = log_subject()
-    found = {name: getattr(record, name, subject.get(name)) for name in _FIELDS}
+    about = subject()
+    found = {name: getattr(record, name, about.get(name)) for name in _FIELDS}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -7,7 +7,7 @@ import typer
 
 import lakebed
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show
-from lakebed.cli.options import split_names
+from lakebed.cli.options import Master, Remote, split_names
 from lakebed.engines.protocols.engine import EngineName
 from lakebed.errors import SourceError
 from lakebed.merge_core.spec import MergeStrategy, Missing
@@ -50,6 +50,8 @@ def merge(
         Literal["refuse", "variant"],
         typer.Option(help="A type that does not fit: refuse, or variant for a column of its own."),
     ] = "refuse",
+    master: Master = None,
+    remote: Remote = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and touch nothing.")] = False,
     workdir: Workdir = None,
     as_json: Json = False,
@@ -68,6 +70,8 @@ def merge(
             dedup_order_by=split_names(dedup_order_by) or None,
             partition_by=split_names(partition_by) or None,
             on_conflict=on_conflict,
+            master=master,
+            remote=remote,
             dry_run=dry_run,
             workdir=workdir,
         )

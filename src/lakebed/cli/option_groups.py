@@ -43,6 +43,18 @@ class LoadOptions(PlanOptions):
     remote: options.Remote
 
 
+class IngestOptions(TypedDict):
+    """How files of any kind become rows of a table."""
+
+    decimals: options.Decimals
+    naming: options.NamingRule
+    on_conflict: options.Conflict
+    on_bad_value: options.BadValue
+    strict: options.Strict
+    master: options.Master
+    remote: options.Remote
+
+
 class ConsentOptions(TypedDict):
     """What is done only where the user says so."""
 

@@ -67,6 +67,10 @@ class ProgressBars(Observer):
     def discovered(self, deliveries: int, superseded: int) -> None:
         self._deliveries += deliveries
 
+    def inspecting(self, delivery: Delivery) -> None:
+        INTERRUPTS.release()
+        self._begin("inspect", delivery)
+
     def staging(self, delivery: Delivery) -> None:
         INTERRUPTS.release()
         self._begin("copy", delivery)
@@ -81,7 +85,7 @@ class ProgressBars(Observer):
     def converted(self, done: FileDone) -> None:
         # A commit that met another writer's begins again, with files that are converted again.
         INTERRUPTS.release()
-        self._files += 1
+        self._files += done.file.part is None or not done.file.part.start
         self._rows += done.rows
         note = f"{self._files}/{self._of} files, {self._rows:,} rows"
         self._bars.update(self._task, advance=done.file.size_bytes, note=note)
@@ -136,5 +140,5 @@ def _line(report: DeliveryReport) -> str:
     if report.skipped:
         return f"[dim]= {name}: {report.state}, nothing to do[/]"
     added = f", {len(report.added_columns)} columns added" if report.added_columns else ""
-    verdict = "adds up" if report.reconciled else "[bold red]does not add up[/]"
-    return f"[green]✓[/] {name}: {count(report.rows, 'row')} in {report.seconds:.1f} s, {verdict}{added}"
+    verdict = {True: ", adds up", False: ", [bold red]does not add up[/]", None: ""}[report.reconciled]
+    return f"[green]✓[/] {name}: {count(report.rows, 'row')} in {report.seconds:.1f} s{verdict}{added}"

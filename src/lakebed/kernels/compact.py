@@ -19,11 +19,11 @@ from lakebed.kernels.columns import find_columns
 from lakebed.kernels.conform import conform
 from lakebed.kernels.facts import exact_sum
 from lakebed.kernels.files import failed, filesystem
-from lakebed.kernels.merge import at_once, codec_of
+from lakebed.kernels.merge_files import at_once, codec_of
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import EXACT
-from lakebed.model import Compacted, Contents, DataFile, Staging, WrittenFile
+from lakebed.model import Compacted, Contents, DataFile, SortKey, Staging, WrittenFile
 
 _NO_LIMIT = 1 << 62
 
@@ -35,7 +35,7 @@ class CompactTasks:
     staging: Staging
     storage: StorageSettings
     packs: tuple[tuple[DataFile, ...], ...]
-    sort_by: tuple[str, ...] = ()
+    sort_by: tuple[SortKey, ...] = ()
 
     def __call__(self, number: int) -> Compacted | EngineError:
         try:
@@ -45,7 +45,7 @@ class CompactTasks:
 
 
 def compact(
-    staging: Staging, storage: StorageSettings, pack: Sequence[DataFile], name: str, sort_by: Sequence[str]
+    staging: Staging, storage: StorageSettings, pack: Sequence[DataFile], name: str, sort_by: Sequence[SortKey]
 ) -> Compacted:
     """Writes the rows of the pack as one file, and reads back what it wrote."""
     codec = codec_of(pack[0].uri, storage)
@@ -109,7 +109,8 @@ def _rows(pack: Sequence[DataFile], schema: pa.Schema, storage: StorageSettings)
         opened, path = filesystem(file.uri, storage)
         with opened.open_input_file(path) as raw, pq.ParquetFile(raw) as parquet:
             places = find_columns(schema, parquet.schema_arrow)
-            wanted = [parquet.schema_arrow.names[place] for place in sorted(one for one in places if one is not None)]
+            names = parquet.schema_arrow.names
+            wanted = [names[place] for place in sorted(one for one in places if one is not None)]
             constants = _constants(file.partition, schema, places)
             for batch in parquet.iter_batches(at_once(schema), columns=wanted, use_threads=False):
                 arrays = conform(batch.schema, batch.columns, schema, batch.num_rows, by_id=True)
@@ -130,9 +131,9 @@ def _constants(partition: Mapping[str, str | None], schema: pa.Schema, inside: S
 
 @contextmanager
 def _ordered(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, sort_by: Sequence[str]
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, sort_by: Sequence[SortKey]
 ) -> Iterator[Iterator[pa.RecordBatch]]:
-    """The rows in this order, NULL last; as they come where there is none."""
+    """The rows in this order; as they come where there is none."""
     if not sort_by:
         yield batches
         return
@@ -143,13 +144,26 @@ def _ordered(
                 writer.write_batch(batch)
         with pa.memory_map(path) as mapped:
             rows = pa.ipc.open_file(mapped).read_all()
-            order = pc.sort_indices(rows.select(list(sort_by)), sort_keys=[(name, "ascending") for name in sort_by])
+            order = _places_in_order(rows, sort_by)
             step = at_once(schema)
             yield (
                 batch
                 for start in range(0, len(order), step)
                 for batch in rows.take(order.slice(start, step)).combine_chunks().to_batches()
             )
+
+
+def _places_in_order(rows: pa.Table, sort_by: Sequence[SortKey]) -> pa.Array:
+    """Arrow has one place for NULL in all columns: whether a value is NULL is a column of its own here."""
+    columns, keys = [], []
+    for number, key in enumerate(sort_by):
+        values = rows.column(key.column)
+        columns += [pc.is_null(values), values]
+        keys += [
+            (f"null {number}", "descending" if key.nulls_first else "ascending"),
+            (f"value {number}", "descending" if key.descending else "ascending"),
+        ]
+    return pc.sort_indices(pa.table(columns, [name for name, _ in keys]), sort_keys=keys)
 
 
 def _staged(staging: Staging, file: WrittenFile) -> DataFile:

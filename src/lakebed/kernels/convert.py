@@ -1,27 +1,33 @@
-"""One source file in, Parquet files and facts out: the task that a worker runs."""
+"""Source files in, Parquet files and facts out: what a worker runs, for one file or for a pack of small ones."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import BadValue, LakebedError
+from lakebed.errors import BadValue, Changed, LakebedError, UnplannedColumns
 from lakebed.kernels.blocks import Misaligned
 from lakebed.kernels.csv import Batch, CsvReader, header_error
 from lakebed.kernels.facts import ExactTally
+from lakebed.kernels.inspect import as_utf8
+from lakebed.kernels.json_source import JsonBatches
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.parquet_source import read_parquet
 from lakebed.kernels.remedies import remedy
+from lakebed.kernels.rows import PartitionedOutput
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.kernels.streams import corruption_as_source_error, open_streams
-from lakebed.model import Converted, RejectedValue, SourceFile, Staging
+from lakebed.kernels.streams import Checksum, corruption_as_source_error, open_streams, sum_up
+from lakebed.kernels.values import expectation, typed
+from lakebed.model import FILE, Converted, RejectedValue, SourceFile, Staging
 
 # All rejected rows are in the side files; of their values this many travel to the driver.
 REJECTED_RETURNED = 1000
 REJECTED_FOLDER = "_rejected"
+_NOWHERE = "\0"
 
 
 @dataclass(frozen=True)
@@ -30,36 +36,66 @@ class Conversion:
 
     `columns` pairs the name in the file's header with the name in the table. A column of the table that is in neither
     `columns` nor `constants` is NULL. Every file must have the headers in `required`. A partition column may also be a
-    column of the staging's schema.
+    column of the staging's schema; without a `partition` each row goes to that of its own values. Where columns are
+    not `expected` of every file, nothing is said of those that one lacks. A number with more decimals than its column
+    is rounded where the conversion `rounds`, and does not fit otherwise. Headers in `waiting` hold nothing.
+    Columns in `inferred` take no text that inference would not take for their type; those `in_path` are partitions
+    of the rows and lie in no file.
     """
 
     staging: Staging
     storage: StorageSettings
     columns: tuple[tuple[str, str], ...]
     constants: Mapping[str, str]
-    partition: Mapping[str, str | None]
+    partition: Mapping[str, str | None] | None
     quarantine: bool = False
     currency: str | None = None
     required: tuple[str, ...] = ()
     limits: Limits = DEFAULT_LIMITS
+    expected: bool = True
+    rounds: bool = True
+    inferred: tuple[str, ...] = ()
+    in_path: tuple[pa.Field, ...] = ()
+    waiting: tuple[str, ...] = ()
 
 
 def convert(conversion: Conversion, source: SourceFile, name: str) -> Converted:
     """Converts one file, or raises a SourceError that names file, line and column."""
-    try:
-        return _Task(conversion, source, name, exact=False).run()
-    except Misaligned:
-        return _Task(conversion, source, name, exact=True).run()
+    return convert_pack(conversion, (source,), name)
+
+
+def convert_pack(conversion: Conversion, sources: Sequence[SourceFile], name: str) -> Converted:
+    """Converts several files into as few as their rows need, in the order in which they are given."""
+    exact: set[str] = set()
+    while True:
+        try:
+            return _Task(conversion, sources, name, exact=frozenset(exact)).run()
+        except _MisalignedFile as found:
+            exact.add(found.uri)
+
+
+class _MisalignedFile(Exception):
+    """Rows of this file are written already, and its blocks were cut in the wrong place."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri)
+        self.uri = uri
 
 
 class _Task:
-    def __init__(self, conversion: Conversion, source: SourceFile, name: str, *, exact: bool) -> None:
+    def __init__(
+        self, conversion: Conversion, sources: Sequence[SourceFile], name: str, *, exact: frozenset[str]
+    ) -> None:
         self._conversion = conversion
-        self._source = source
+        self._sources = sources
+        self._source = sources[0]
         self._name = name
         self._exact = exact
-        self._schema = conversion.staging.schema
-        self._types = {field.name: field.type for field in self._schema}
+        self._schema = pa.schema([*conversion.staging.schema, *conversion.in_path])
+        # What holds nothing has no column, and is read as text that nobody takes.
+        nowhere = tuple((original, f"{_NOWHERE}{original}") for original in conversion.waiting)
+        self._columns = (*conversion.columns, *nowhere)
+        self._types = {field.name: field.type for field in self._schema} | {name: pa.string() for _, name in nowhere}
         decimals = [
             column for _, column in conversion.columns if pa.types.is_decimal(self._types.get(column, pa.null()))
         ]
@@ -70,14 +106,23 @@ class _Task:
 
     def run(self) -> Converted:
         conversion, storage = self._conversion, self._conversion.storage
-        output = ParquetOutput(conversion.staging, storage, name=self._name, partition=conversion.partition)
+        output: ParquetOutput | PartitionedOutput = (
+            PartitionedOutput(conversion.staging, storage, self._name)
+            if conversion.partition is None
+            else ParquetOutput(conversion.staging, storage, name=self._name, partition=conversion.partition)
+        )
         side = ParquetOutput(self._side_staging(), storage, name=self._name, partition={})
+        surprises: list[UnplannedColumns] = []
         try:
-            for batch in self._batches():
-                if batch.rejected is not None:
-                    self._reject(batch, side)
-                self._tally.add(batch.rows)
-                output.write(self._shaped(batch))
+            for source in self._sources:
+                self._source = source
+                try:
+                    self._convert(output, side)
+                except UnplannedColumns as error:
+                    # The others go on: one new plan should know the new columns of all files.
+                    surprises.append(error)
+            if surprises:
+                raise UnplannedColumns.of_all(surprises)
             files, rejected_files = output.close(), side.close()
         except BaseException:
             output.discard()
@@ -93,30 +138,91 @@ class _Task:
             warnings=tuple(self._warnings),
         )
 
-    def _batches(self) -> Iterator[Batch]:
-        storage, columns, limits = self._conversion.storage, self._conversion.columns, self._conversion.limits
-        if self._source.content == "parquet":
-            read = read_parquet(self._source, storage, columns, self._types, self._conversion.required)
+    def _convert(self, output: ParquetOutput | PartitionedOutput, side: ParquetOutput) -> None:
+        """One file of the pack."""
+        written = False
+        exact = self._source.uri in self._exact
+        while True:
+            try:
+                for batch in self._batches(exact=exact):
+                    if batch.rejected is not None:
+                        self._reject(batch, side)
+                    self._tally.add(batch.rows)
+                    output.write(self._shaped(batch))
+                    written = True
+                return
+            except Misaligned:
+                if written:
+                    raise _MisalignedFile(self._source.uri) from None
+                exact = True
+
+    def _batches(self, *, exact: bool) -> Iterator[Batch]:
+        source, conversion = self._source, self._conversion
+        # Of a file that several tasks read, whoever split it sees to that.
+        checksum = None if source.sha256 is None or source.part is not None else Checksum()
+        if source.content == "parquet":
+            read = read_parquet(
+                source,
+                conversion.storage,
+                self._columns,
+                self._types,
+                conversion.required,
+                rounds=conversion.rounds,
+            )
             self._warn_missing(read.missing)
             yield from read.batches
-            return
-        with corruption_as_source_error(self._source), closing(open_streams(self._source, storage, limits)) as streams:
-            for stream in streams:
-                reader = CsvReader(
-                    stream,
-                    key=self._source.key,
-                    columns=columns,
-                    types=self._types,
-                    exact=self._exact,
-                    required=self._conversion.required,
-                    limits=limits,
-                )
-                self._warn_missing(reader.missing)
-                yield from reader
-                self._warn_null_words(reader.null_words)
+            if checksum is not None:
+                sum_up(source, conversion.storage, checksum)
+        else:
+            streams = open_streams(source, conversion.storage, conversion.limits, checksum)
+            with corruption_as_source_error(source), closing(streams):
+                for stream in streams:
+                    yield from self._read_text(stream, exact=exact)
+        if checksum is not None and checksum.hex != source.sha256:
+            raise Changed(f"{source.key} was written over while it was read", uri=source.uri, remedy="Run again.")
 
-    def _warn_missing(self, missing: Sequence[str]) -> None:
-        if missing:
+    def _read_text(self, stream: IO[bytes], *, exact: bool) -> Iterator[Batch]:
+        conversion, source = self._conversion, self._source
+        text = stream if source.dialect is None else as_utf8(stream, source.dialect.encoding, source.key)
+        if source.content == "json":
+            rows = JsonBatches(
+                text,
+                key=source.key,
+                columns=self._columns,
+                types=self._types,
+                limits=conversion.limits,
+                rounds=conversion.rounds,
+                inferred=conversion.inferred,
+            )
+            yield from rows
+            self._warn_missing([one for one, _ in conversion.columns if one not in rows.seen])
+            self._warn_null_words(rows.null_words)
+            for column, count in rows.nothings.items():
+                if count:
+                    said = f"column {column}: an empty list or object stands for no value ({count} rows)"
+                    self._warnings.append(f"{source.key}: {said}")
+            return
+        reader = CsvReader(
+            text,
+            key=source.key,
+            columns=self._columns,
+            types=self._types,
+            exact=exact,
+            required=conversion.required,
+            limits=conversion.limits,
+            dialect=source.dialect,
+            rounds=conversion.rounds,
+            inferred=conversion.inferred,
+            line_after_header=None if source.part is None or not source.part.start else source.part.line,
+        )
+        self._warn_missing(reader.missing)
+        yield from reader
+        self._warn_null_words(reader.null_words)
+
+    def _warn_missing(self, lacking: Sequence[str]) -> None:
+        folders = {original for original, _ in self._source.folders}
+        missing = [original for original in lacking if original not in folders]
+        if missing and self._conversion.expected:
             shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
             self._warnings.append(f"{self._source.key}: {len(missing)} columns are missing and loaded as NULL: {shown}")
 
@@ -131,15 +237,39 @@ class _Task:
         """The rows in the columns of the table: rounded, cast, padded."""
         rows, count = batch.rows, batch.rows.num_rows
         present = set(rows.column_names)
+        folders = self._folders()
         columns: list[pa.Array | pa.ChunkedArray] = []
         for field in self._schema:
             if field.name in present:
                 columns.append(self._fitted(field.name, rows.column(field.name), field.type))
+            elif field.name == FILE and self._source.identity is not None:
+                columns.append(pa.repeat(pa.scalar(self._source.identity, field.type), count))
+            elif field.name in folders:
+                columns.append(pa.repeat(self._folder_value(field, folders[field.name]), count))
             elif field.name in self._conversion.constants:
                 columns.append(pa.repeat(self._conversion.constants[field.name], count).cast(field.type))
             else:
                 columns.append(pa.nulls(count, field.type))
         return pa.table(columns, schema=self._schema)
+
+    def _folders(self) -> dict[str, str]:
+        """The values that the file's folders give to all its rows, by the names of the table."""
+        names = dict(self._conversion.columns)
+        return {names[original]: text for original, text in self._source.folders if text is not None}
+
+    def _folder_value(self, field: pa.Field, text: str) -> pa.Scalar:
+        parsed = typed(pa.chunked_array([pa.array([text], pa.string())]), field.type)
+        if parsed.bad:
+            original = next(one for one, name in self._conversion.columns if name == field.name)
+            raise BadValue(
+                file=self._source.key,
+                line=None,
+                column=original,
+                value=text,
+                expected=expectation(field.type),
+                remedy="The value is in the name of a folder. Rename it, or load the file on its own.",
+            )
+        return parsed.values[0]
 
     def _fitted(self, name: str, column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
         if column.type == wanted:

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from lakebed.errors import EngineError, HeaderError
-from lakebed.kernels.blocks import Block, BlockReader, Misaligned, records
-from lakebed.kernels.header import match_header, refuse_other_separators
+from lakebed.kernels.blocks import COMMAS, Block, BlockReader, Misaligned, records
+from lakebed.kernels.evidence import strangers
+from lakebed.kernels.header import distinct_originals, match_header, refuse_other_separators
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
-from lakebed.kernels.values import checked, exact_type, typed
-from lakebed.model import RejectedValue
+from lakebed.kernels.values import checked, exact_type, expectation, typed
+from lakebed.model import Dialect, RejectedValue
 
 _HOLDS_MORE_THAN_LINE_ENDS = re.compile(rb"[^\r\n]").search
 
@@ -50,27 +51,45 @@ class FileColumn:
 
 
 class CsvReader:
-    """Reads one stream. `exact` follows every quote; without it Misaligned asks for a second try with it."""
+    """Reads one stream. `exact` follows every quote; without it Misaligned asks for a second try with it.
+
+    Without `columns` every field is text, under its own original.
+    """
 
     def __init__(
         self,
         stream: IO[bytes],
         *,
         key: str,
-        columns: Sequence[tuple[str, str]],
-        types: Mapping[str, pa.DataType],
+        columns: Sequence[tuple[str, str]] | None = None,
+        types: Mapping[str, pa.DataType] | None = None,
         exact: bool,
         required: Collection[str] = (),
         limits: Limits = DEFAULT_LIMITS,
+        dialect: Dialect | None = None,
+        rounds: bool = True,
+        inferred: Collection[str] = (),
+        line_after_header: int | None = None,
     ) -> None:
         self._key = key
         self._exact = exact
-        self._blocks = BlockReader(stream, key=key, exact=exact, limits=limits)
+        self._dialect = dialect or COMMAS
+        self._rounds = rounds
+        self._inferred = frozenset(inferred)
+        self._blocks = BlockReader(
+            stream, key=key, exact=exact, limits=limits, dialect=self._dialect, line_after_header=line_after_header
+        )
         header = self._blocks.header
-        refuse_other_separators(header, file=key)
-        names, self.missing = match_header(header, columns, file=key, required=required)
+        if dialect is None:
+            refuse_other_separators(header, file=key)
+        originals = distinct_originals(header)
+        planned = [(original, original) for original in originals] if columns is None else columns
+        names, self.missing = match_header(header, planned, file=key, required=required)
         self.null_words: Counter[str] = Counter()
-        self._columns = [FileColumn(original, name, types[name]) for original, name in zip(header, names, strict=True)]
+        self.columns = [
+            FileColumn(original, name, pa.string() if types is None else types[name])
+            for original, name in zip(originals, names, strict=True)
+        ]
 
     def __iter__(self) -> Iterator[Batch]:
         for block in self._blocks:
@@ -79,7 +98,7 @@ class CsvReader:
 
     @property
     def _empty_lines_count(self) -> bool:
-        return len(self._columns) == 1
+        return len(self.columns) == 1
 
     def _read(self, block: Block) -> Batch:
         """All columns as text, which never fails on a value, and then each by its type."""
@@ -93,14 +112,16 @@ class CsvReader:
             raise Misaligned
         values: list[pa.ChunkedArray] = []
         bad: dict[int, tuple[FileColumn, str]] = {}
-        for column, read in zip(self._columns, table.columns, strict=True):
-            parsed = typed(read, exact_type(column.wanted))
+        for column, read in zip(self.columns, table.columns, strict=True):
+            parsed = typed(read, exact_type(column.wanted, rounds=self._rounds))
             self.null_words[column.original] += parsed.null_words
-            found, faults = checked(parsed, column.wanted)
+            found, faults = checked(parsed, column.wanted, rounds=self._rounds)
             values.append(found)
+            if column.name in self._inferred and pa.types.is_string(read.type):
+                faults |= {row: expectation(column.wanted) for row in strangers(read, column.wanted)}
             for row, expected in faults.items():
                 bad.setdefault(row, (column, expected))
-        rows = pa.table(values, names=[column.name for column in self._columns])
+        rows = pa.table(values, names=[column.name for column in self.columns])
         if not bad and not misshapen:
             return Batch(rows, None)
         rejected = self._rejected(block, bad, good_rows=table.num_rows)
@@ -113,12 +134,16 @@ class CsvReader:
             misshapen.append(row.text)
             return "skip"
 
-        keys = [str(position) for position in range(len(self._columns))]
+        keys = [str(position) for position in range(len(self.columns))]
         return pacsv.read_csv(
             pa.BufferReader(block.data),
             read_options=pacsv.ReadOptions(column_names=keys, block_size=len(block.data) + 1, use_threads=False),
             parse_options=pacsv.ParseOptions(
-                newlines_in_values=True, invalid_row_handler=note, ignore_empty_lines=not self._empty_lines_count
+                delimiter=self._dialect.delimiter,
+                quote_char=self._dialect.quote or False,
+                newlines_in_values=True,
+                invalid_row_handler=note,
+                ignore_empty_lines=not self._empty_lines_count,
             ),
             convert_options=pacsv.ConvertOptions(
                 column_types=dict.fromkeys(keys, kind),
@@ -133,18 +158,18 @@ class CsvReader:
         reasons: list[RejectedValue] = []
         texts: list[dict[str, str | None]] = []
         row = -1
-        for record in records(block):
+        for record in records(block, self._dialect):
             if not record.fields and not self._empty_lines_count:
                 continue
             fields = record.fields or [""]
-            if len(fields) != len(self._columns):
+            if len(fields) != len(self.columns):
                 reasons.append(self._misshapen(record.line, fields))
-                texts.append(dict(zip((column.name for column in self._columns), fields, strict=False)))
+                texts.append(dict(zip((column.name for column in self.columns), fields, strict=False)))
                 continue
             row += 1
             if row not in bad:
                 continue
-            by_name = {column.name: text or None for column, text in zip(self._columns, fields, strict=True)}
+            by_name = {column.name: text or None for column, text in zip(self.columns, fields, strict=True)}
             column, expected = bad[row]
             value = by_name[column.name] or ""
             reasons.append(RejectedValue(self._key, record.line, column.original, value, expected))
@@ -154,12 +179,12 @@ class CsvReader:
                 f"{self._key}: pyarrow read {good_rows} rows where Python's csv finds {row + 1}, "
                 f"in the {len(block.data)} bytes from line {block.line} on"
             )
-        schema = pa.schema([(column.name, pa.string()) for column in self._columns])
+        schema = pa.schema([(column.name, pa.string()) for column in self.columns])
         return RejectedRows(pa.Table.from_pylist(texts, schema=schema), reasons)
 
     def _misshapen(self, line: int, fields: Sequence[str]) -> RejectedValue:
-        wanted = f"a row of {len(self._columns)} fields, as the header has (it has {len(fields)})"
-        return RejectedValue(self._key, line, "", ",".join(fields), wanted)
+        wanted = f"a row of {len(self.columns)} fields, as the header has (it has {len(fields)})"
+        return RejectedValue(self._key, line, "", self._dialect.delimiter.join(fields), wanted)
 
 
 def header_error(rejected: RejectedValue) -> HeaderError:

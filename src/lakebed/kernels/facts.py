@@ -27,7 +27,8 @@ class ExactTally:
     def add(self, rows: pa.Table) -> None:
         """Counts these rows."""
         self.rows += rows.num_rows
-        here = {name: exact_sum(rows.column(name)) for name in self.sums if name in rows.column_names}
+        present = set(rows.column_names)
+        here = {name: exact_sum(rows.column(name)) for name in self.sums if name in present}
         for name, total in here.items():
             self.sums[name] = EXACT.add(self.sums[name], total)
         if self._currency is None or not rows.num_rows:

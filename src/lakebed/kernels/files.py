@@ -61,7 +61,7 @@ def filesystem(uri: str, storage: StorageSettings) -> tuple[pafs.FileSystem, str
     parts = urlsplit(uri)
     require_no_credentials(uri)
     if parts.scheme == "s3":
-        return _s3(storage), uri.removeprefix("s3://")
+        return _s3(storage.for_uri(uri)), uri.removeprefix("s3://")
     if parts.scheme == "gs":
         return pafs.GcsFileSystem(), uri.removeprefix("gs://")
     if parts.scheme == "az":

@@ -1,10 +1,37 @@
 """Finds keys among the keys of a merge's source, by value, in vectorised Arrow compute and nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+# Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
+KEYS_AT_ONCE = 1_048_576
+# But no more bytes than these, unless the source has as many keys.
+BYTES_AT_ONCE = 32 << 20
+
+
+class KeyLookup(Protocol):
+    """The keys of a source, to be looked up."""
+
+    rows: int
+    distinct: int
+
+    @property
+    def repeats(self) -> bool: ...
+
+    def find_each(self, files: Iterable[Sequence[pa.ChunkedArray]]) -> Iterator[pa.Array]:
+        """For each file, given by its key columns, and each of its rows a number of its key, or NULL.
+
+        Where no key repeats, the number is the position of the source row.
+        """
+        ...
+
+    def count(self, files: Iterable[Sequence[pa.ChunkedArray]]) -> int:
+        """How many rows of these files have a key of the source."""
+        ...
 
 
 class KeyIndex:
@@ -15,11 +42,16 @@ class KeyIndex:
     Where no key repeats, the number of a key is the position of its row.
     """
 
-    def __init__(self, columns: Sequence[pa.ChunkedArray | pa.Array]) -> None:
+    def __init__(self, columns: Sequence[pa.ChunkedArray | pa.Array], *, distinct: bool = False) -> None:
+        """`distinct` says that it is known of these keys that none repeats."""
         self.rows = len(columns[0])
         self._values: list[pa.Array] = []
         self._pairs: list[pa.Array] = []
         numbers: pa.Array | None = None
+        if distinct and len(columns) == 1:
+            self._values.append(_flat(canonical(columns[0])))
+            numbers = counting(self.rows).cast(pa.int32())
+            columns = ()
         for column in columns:
             values, found = _encoded(canonical(column))
             self._values.append(values)
@@ -47,6 +79,36 @@ class KeyIndex:
             pairs = _pair(numbers, found, len(self._values[place]))
             numbers = _flat(pc.index_in(pairs, value_set=self._pairs[place - 1]))
         return numbers
+
+    def find_each(self, files: Iterable[Sequence[pa.ChunkedArray]]) -> Iterator[pa.Array]:
+        """The same for each of several files."""
+        waiting: list[Sequence[pa.ChunkedArray]] = []
+        rows = size = 0
+        for columns in files:
+            waiting.append(columns)
+            rows += len(columns[0])
+            size += sum(column.nbytes for column in columns)
+            if rows >= self.rows and (rows >= KEYS_AT_ONCE or size >= BYTES_AT_ONCE):
+                yield from self._find_together(waiting)
+                waiting, rows, size = [], 0, 0
+        yield from self._find_together(waiting)
+
+    def count(self, files: Iterable[Sequence[pa.ChunkedArray]]) -> int:
+        """How many rows of these files have a key of the source."""
+        return sum(len(numbers) - numbers.null_count for numbers in self.find_each(files))
+
+    def _find_together(self, files: Sequence[Sequence[pa.ChunkedArray]]) -> Iterator[pa.Array]:
+        if not files:
+            return
+        together = [
+            pa.chunked_array([chunk for columns in files for chunk in columns[place].chunks], type=column.type)
+            for place, column in enumerate(files[0])
+        ]
+        numbers = self.find(together)
+        start = 0
+        for columns in files:
+            yield numbers.slice(start, len(columns[0]))
+            start += len(columns[0])
 
 
 @dataclass(frozen=True)
@@ -106,3 +168,34 @@ def counting(length: int) -> pa.Array:
     if hasattr(pa, "arange"):
         return pa.arange(0, length)
     return pa.array(range(length), pa.int64())
+
+
+def in_their_places(values: pa.Array, places: pa.Array, length: int) -> pa.Array:
+    """An array of this length that has each value at its place, and NULL elsewhere."""
+    if hasattr(pc, "ScatterOptions"):
+        return pc.scatter(values, places, max_index=length - 1)
+    order = pc.sort_indices(places)
+    held = chosen_rows(length, [places])
+    return pc.replace_with_mask(pa.nulls(length, values.type), held, values.take(order))
+
+
+def chosen_rows(length: int, places: Iterable[pa.Array]) -> pa.Array:
+    """Which of so many rows are at one of these places, each of which may be named more than once."""
+    chosen = pa.repeat(pa.scalar(False), length)
+    kind = pa.int32() if length < 2**31 else pa.int64()
+    waiting: list[pa.Array] = []
+    count = 0
+    for some in places:
+        waiting.append(some.cast(kind))
+        count += len(some)
+        # Each look takes time for all rows: not for every few places.
+        if count * 4 >= length:
+            chosen = pc.or_(chosen, _at(length, pa.concat_arrays(waiting)))
+            waiting, count = [], 0
+    return pc.or_(chosen, _at(length, pa.concat_arrays(waiting))) if count else chosen
+
+
+def _at(length: int, places: pa.Array) -> pa.Array:
+    if hasattr(pc, "InversePermutationOptions"):
+        return pc.inverse_permutation(places, max_index=length - 1).is_valid()
+    return pc.is_in(counting(length), value_set=places.cast(pa.int64()))

@@ -26,13 +26,13 @@ class Limits:
 
     header_bytes: int = _limit(8 << 20, "Longest header of a CSV file, in bytes.")
     line_bytes: int = _limit(64 << 20, "Longest record of a CSV file, in bytes.")
-    columns: int = _limit(20_000, "Most columns of a file or a manifest.")
+    columns: int = _limit(20_000, "Most columns of a file or a manifest, fields of JSON objects included.")
     packed_ratio: int = _limit(
         500, "How many times as large as its packed file the data of a gzip or ZIP file may be, from 64 MB on."
     )
     unpacked_bytes: int = _limit(64 << 30, "Most bytes that a gzip or ZIP file may unpack to.")
     manifest_bytes: int = _limit(64 << 20, "Largest manifest, in bytes.")
-    json_depth: int = _limit(100, "Deepest nesting of a manifest.")
+    json_depth: int = _limit(100, "Deepest nesting of a manifest, or of a row of JSON.")
 
     def __post_init__(self) -> None:
         for one in fields(self):

@@ -13,26 +13,21 @@ from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from lakebed.kernels.columns import find_columns
 from lakebed.kernels.conform import as_type, conform, with_kept_fields
-from lakebed.kernels.files import filesystem
-from lakebed.kernels.keys import KeyIndex, counting
-from lakebed.kernels.parquet import repeating_columns
+from lakebed.kernels.keys import KeyLookup, chosen_rows, counting
+from lakebed.kernels.merge_files import Sink, at_once, codec_of, open_parquet
+from lakebed.kernels.partitions import as_text
+from lakebed.kernels.source_rows import SourceRows
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, Lacking, MergeCounts, WrittenFile
 
 T = TypeVar("T")
 
-BATCH_ROWS = 131_072
-# And at most that many values, so that a batch of very many columns is no larger than one of few.
-BATCH_VALUES = 2_097_152
-# Batches of fewer rows are collected until they make a row group of that many bytes.
-ROW_GROUP_BYTES = 32 << 20
-# Looking keys up hashes the source's keys each time, so keys of several small files are looked up together.
-KEYS_AT_ONCE = 1_048_576
+# Files of fewer rows are read by one thread: handing columns to several costs more than it saves.
+THREADED_ROWS = 65_536
 
 
 @dataclass(frozen=True)
@@ -63,6 +58,15 @@ class Rules:
     partition_by: tuple[str, ...] = ()
     in_path: tuple[str, ...] = ()
 
+    def leaves_nothing(self, delivered: Sequence[str]) -> bool:
+        """Whether no value of the table is left: rows are updated in every column, or deleted."""
+        return (
+            self.update_matched
+            and self.delete_unmatched
+            and not self.kept_fields
+            and {*delivered, *self.emptied} >= {*self.schema.names}
+        )
+
 
 @dataclass(frozen=True)
 class Rewritten:
@@ -76,47 +80,32 @@ class Rewritten:
 def match(
     files: Sequence[DataFile],
     keys: pa.Schema,
-    index: KeyIndex,
+    index: KeyLookup,
     storage: StorageSettings,
     *,
     in_path: Sequence[str] = (),
 ) -> Iterator[Matched]:
     """The matched rows of each file, in order. Only key columns are read."""
-    at_once = max(KEYS_AT_ONCE, index.rows)
-    waiting: list[list[pa.ChunkedArray]] = []
-    rows = 0
-    for file in files:
-        columns = read_keys(file, keys, storage, in_path=in_path)
-        waiting.append(columns)
-        rows += len(columns[0])
-        if rows >= at_once:
-            yield from _found(waiting, index)
-            waiting, rows = [], 0
-    yield from _found(waiting, index)
+    nulls: list[tuple[int, ...]] = []
 
+    def read() -> Iterator[list[pa.ChunkedArray]]:
+        for file in files:
+            columns = read_keys(file, keys, storage, in_path=in_path)
+            nulls.append(tuple(column.null_count for column in columns))
+            yield columns
 
-def _found(files: list[list[pa.ChunkedArray]], index: KeyIndex) -> Iterator[Matched]:
-    if not files:
-        return
-    together = [
-        pa.chunked_array([chunk for columns in files for chunk in columns[place].chunks], type=column.type)
-        for place, column in enumerate(files[0])
-    ]
-    numbers = index.find(together)
-    start = 0
-    for columns in files:
-        total = len(columns[0])
-        mine = numbers.slice(start, total)
-        start += total
-        rows = pc.indices_nonzero(mine.is_valid()).cast(pa.int64())
-        yield Matched(rows, mine.drop_null(), total, tuple(column.null_count for column in columns))
+    for place, numbers in enumerate(index.find_each(read())):
+        rows = pc.indices_nonzero(numbers.is_valid())
+        # A row number takes half as much memory where it can.
+        small = rows.cast(pa.int32() if len(numbers) < 2**31 else pa.int64())
+        yield Matched(small, numbers.drop_null(), len(numbers), nulls[place])
 
 
 def read_keys(
     file: DataFile, keys: pa.Schema, storage: StorageSettings, *, in_path: Sequence[str] = ()
 ) -> list[pa.ChunkedArray]:
     """The key columns of a file in the given types; those of its path are repeated, those it lacks are NULL."""
-    with _open(file.uri, storage) as reader:
+    with open_parquet(file.uri, storage) as reader:
         total = reader.metadata.num_rows
         paths = _path_values(file, in_path)
         present = reader.schema_arrow.names
@@ -125,7 +114,8 @@ def read_keys(
             None if place is None or key.casefold() in paths else present[place]
             for key, place in zip(keys.names, places, strict=True)
         ]
-        table = reader.read(columns=[name for name in names if name is not None])
+        wanted = [name for name in names if name is not None]
+        table = reader.read(columns=wanted, use_threads=total >= THREADED_ROWS)
         columns = []
         for key, name in zip(keys, names, strict=True):
             if name is not None:
@@ -151,7 +141,7 @@ def read_rows(
 
 def rewrite(
     files: Sequence[tuple[DataFile, Matched | None]],
-    source: pa.Table,
+    source: SourceRows,
     rules: Rules,
     *,
     folder: str,
@@ -160,14 +150,18 @@ def rewrite(
 ) -> Rewritten:
     """Rewrites files of one partition as one file. `source` has the table's columns that the source delivers."""
     partition = dict(files[0][0].partition)
+    arriving = source.arriving([matched.positions for _, matched in files if matched is not None])
     sink = Sink(folder, name, rules.physical, storage, codec_of(files[0][0].uri, storage))
     moved: list[pa.RecordBatch] = []
     updated = deleted = 0
     try:
+        if rules.leaves_nothing(source.column_names):
+            updated, deleted = _replace_all(files, source, partition, rules, sink, moved)
+            files = ()
         for batch, rows, positions in _ahead(_together(_batches(files, rules, storage), at_once(rules.schema))):
             before = batch.num_rows
             if len(rows) and rules.update_matched:
-                batch = _updated(batch, rows, source, positions, rules)
+                batch = _updated(batch, rows, arriving.take(positions), rules)
                 updated += len(rows)
             batch, removed, leaving = _remaining(batch, rows, partition, rules)
             deleted += removed
@@ -182,6 +176,28 @@ def rewrite(
     return Rewritten(sink.close(partition), counts, pa.Table.from_batches(moved) if moved else None)
 
 
+def _replace_all(
+    files: Sequence[tuple[DataFile, Matched | None]],
+    source: SourceRows,
+    partition: Mapping[str, str | None],
+    rules: Rules,
+    sink: Sink,
+    moved: list[pa.RecordBatch],
+) -> tuple[int, int]:
+    """Writes the source rows about where the rows stand that they replace, and reads none of these."""
+    positions = [matched.positions for _, matched in files if matched is not None]
+    updated = 0
+    for rows in source.portions(positions, at_once(rules.schema)):
+        updated += rows.num_rows
+        columns = [_one_chunk(column) for column in rows.columns]
+        arrays = conform(rows.schema, columns, rules.schema, rows.num_rows, by_id=False)
+        batch, leaving = _staying(pa.RecordBatch.from_arrays(arrays, schema=rules.schema), partition, rules)
+        if leaving is not None:
+            moved.append(leaving)
+        sink.write(batch)
+    return updated, sum(file.rows for file, _ in files) - updated
+
+
 def _remaining(
     batch: pa.RecordBatch, rows: pa.Array, partition: Mapping[str, str | None], rules: Rules
 ) -> tuple[pa.RecordBatch, int, pa.RecordBatch | None]:
@@ -192,112 +208,21 @@ def _remaining(
     elif rules.delete_matched and len(rows):
         batch = batch.filter(pc.invert(_mask(before, rows)))
     deleted = before - batch.num_rows
-    if rules.partition_by and rules.update_matched and len(rows) and batch.num_rows:
+    if not rules.update_matched or not len(rows):
+        return batch, deleted, None
+    batch, leaving = _staying(batch, partition, rules)
+    return batch, deleted, leaving
+
+
+def _staying(
+    batch: pa.RecordBatch, partition: Mapping[str, str | None], rules: Rules
+) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
+    """The rows that stay in their partition, and those that leave it."""
+    if rules.partition_by and batch.num_rows:
         stays = _stays(batch, partition, rules.partition_by)
         if not pc.all(stays).as_py():
-            return batch.filter(stays), deleted, batch.filter(pc.invert(stays))
-    return batch, deleted, None
-
-
-def write_rows(
-    rows: pa.Table,
-    positions: pa.Array | None,
-    rules: Rules,
-    *,
-    folder: str,
-    name: str,
-    storage: StorageSettings,
-    codec: str = "zstd",
-    rows_per_file: int = 5_000_000,
-) -> list[WrittenFile]:
-    """Writes the rows at these positions, or all, as new files, one partition after the other."""
-    chosen = counting(rows.num_rows) if positions is None else positions
-    step = at_once(rules.schema)
-    written = []
-    for number, (partition, mine) in enumerate(positions_by_partition(rows, chosen, rules.partition_by)):
-        for start in range(0, len(mine), rows_per_file):
-            part = f"{name}-{number:05d}-{start // rows_per_file:05d}.parquet"
-            sink = Sink(folder, part, rules.physical, storage, codec)
-            for begin in range(start, min(start + rows_per_file, len(mine)), step):
-                taken = rows.take(mine.slice(begin, min(step, start + rows_per_file - begin))).combine_chunks()
-                columns = [_one_chunk(column) for column in taken.columns]
-                arrays = conform(taken.schema, columns, rules.schema, taken.num_rows, by_id=False)
-                sink.write(pa.RecordBatch.from_arrays(arrays, schema=rules.schema))
-            if (done := sink.close(partition)) is not None:
-                written.append(done)
-    return written
-
-
-class Sink:
-    """One new Parquet file, opened when its first rows come."""
-
-    def __init__(
-        self, folder: str, name: str, schema: pa.Schema, storage: StorageSettings, codec: str = "zstd"
-    ) -> None:
-        self.name = name
-        self._schema = schema
-        self._codec = codec
-        self._files, inner = filesystem(folder, storage)
-        self._path = f"{inner.rstrip('/')}/{name}"
-        self._writer: pq.ParquetWriter | None = None
-        self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = self._waiting_bytes = 0
-        self.rows = 0
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        if batch.num_rows:
-            rows = pa.RecordBatch.from_arrays([batch.column(field.name) for field in self._schema], schema=self._schema)
-            self._waiting.append(rows)
-            self._waiting_rows += batch.num_rows
-            self._waiting_bytes += batch.nbytes
-            self.rows += batch.num_rows
-            if self._waiting_rows >= BATCH_ROWS or self._waiting_bytes >= ROW_GROUP_BYTES:
-                self._write_row_group()
-
-    def _write_row_group(self) -> None:
-        if self._waiting:
-            rows = pa.Table.from_batches(self._waiting)
-            self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
-            self._open(rows).write_table(rows, row_group_size=rows.num_rows)
-
-    def close(self, partition: Mapping[str, str | None]) -> WrittenFile | None:
-        self._write_row_group()
-        if self._writer is None:
-            return None
-        self._writer.close()
-        size = self._files.get_file_info(self._path).size
-        return WrittenFile(self.name, self.rows, size, partition)
-
-    def discard(self) -> None:
-        self._waiting.clear()
-        if self._writer is not None:
-            self._writer.close()
-            self._files.delete_file(self._path)
-
-    def _open(self, first: pa.RecordBatch | pa.Table) -> pq.ParquetWriter:
-        if self._writer is None:
-            if isinstance(self._files, pafs.LocalFileSystem):
-                self._files.create_dir(self._path.rpartition("/")[0], recursive=True)
-            self._writer = pq.ParquetWriter(
-                self._path,
-                self._schema,
-                filesystem=self._files,
-                compression=self._codec,
-                use_dictionary=repeating_columns(first),
-                store_decimal_as_integer=True,
-            )
-        return self._writer
-
-
-def _open(uri: str, storage: StorageSettings) -> pq.ParquetFile:
-    files, path = filesystem(uri, storage)
-    local = isinstance(files, pafs.LocalFileSystem)
-    return pq.ParquetFile(path, filesystem=files, memory_map=local, pre_buffer=not local)
-
-
-def at_once(schema: pa.Schema) -> int:
-    """How many rows of this schema are worked on together."""
-    return max(1, min(BATCH_ROWS, BATCH_VALUES // max(1, len(schema))))
+            return batch.filter(stays), batch.filter(pc.invert(stays))
+    return batch, None
 
 
 # Rows in the table's schema, which of them matched, and the source rows that these match.
@@ -308,7 +233,7 @@ def _batches(
     files: Sequence[tuple[DataFile, Matched | None]], rules: Rules, storage: StorageSettings
 ) -> Iterator[_Part]:
     for file, matched in files:
-        with _open(file.uri, storage) as reader:
+        with open_parquet(file.uri, storage) as reader:
             yield from _batches_of(reader, file, matched, rules)
 
 
@@ -350,11 +275,14 @@ def _batches_of(reader: pq.ParquetFile, file: DataFile, matched: Matched | None,
         None if field.name.casefold() in paths else place
         for field, place in zip(fields, find_columns(fields, present), strict=True)
     ]
-    wanted = [present.names[place] for place in sorted(place for place in places if place is not None)]
-    rows_of = _Places(matched.rows if matched else pa.array([], pa.int64()))
+    # Arrow makes the list of names anew each time it is asked for.
+    names = present.names
+    wanted = [names[place] for place in sorted(place for place in places if place is not None)]
+    rows_of = _Places(matched.rows if matched else pa.array([], pa.int32()))
     positions_of = matched.positions if matched else pa.array([], pa.int32())
     start = 0
-    for batch in reader.iter_batches(batch_size=at_once(schema), columns=wanted):
+    threaded = reader.metadata.num_rows >= THREADED_ROWS
+    for batch in reader.iter_batches(batch_size=at_once(schema), columns=wanted, use_threads=threaded):
         rows = batch.num_rows
         arrays = conform(batch.schema, batch.columns, fields, rows, by_id=True)
         for place, name in enumerate(schema.names):
@@ -395,16 +323,14 @@ class _Places:
         return bisect_left(self, value)
 
 
-def _updated(
-    batch: pa.RecordBatch, rows: pa.Array, source: pa.Table, positions: pa.Array, rules: Rules
-) -> pa.RecordBatch:
+def _updated(batch: pa.RecordBatch, rows: pa.Array, arriving: pa.Table, rules: Rules) -> pa.RecordBatch:
     mask = _mask(batch.num_rows, rows)
     arrays = []
-    delivered = set(source.column_names)
+    delivered = set(arriving.column_names)
     for field_ in batch.schema:
         old = batch.column(field_.name)
         if field_.name in delivered:
-            new = _one_chunk(source.column(field_.name).take(positions))
+            new = _one_chunk(arriving.column(field_.name))
             if (lacking := rules.kept_fields.get(field_.name)) is not None:
                 new = with_kept_fields(new, old.take(rows), lacking)
             arrays.append(_replace(old, mask, new))
@@ -425,7 +351,7 @@ def _replace(old: pa.Array, mask: pa.Array, new: pa.Array) -> pa.Array:
 
 
 def _mask(length: int, rows: pa.Array) -> pa.Array:
-    return pc.is_in(counting(length), value_set=rows)
+    return chosen_rows(length, [rows])
 
 
 def _stays(batch: pa.RecordBatch, partition: Mapping[str, str | None], partition_by: Sequence[str]) -> pa.Array:
@@ -439,36 +365,6 @@ def _stays(batch: pa.RecordBatch, partition: Mapping[str, str | None], partition
     return stays
 
 
-def positions_by_partition(
-    rows: pa.Table, chosen: pa.Array, partition_by: Sequence[str]
-) -> Iterator[tuple[dict[str, str | None], pa.Array]]:
-    """The chosen positions, partition by partition, with the partition's values as text."""
-    if not len(chosen):
-        return
-    if not partition_by:
-        yield {}, chosen
-        return
-    delivered = set(rows.column_names)
-    texts = [
-        as_text(rows.column(name)).take(chosen) if name in delivered else pa.nulls(len(chosen), pa.string())
-        for name in partition_by
-    ]
-    # NULL is a partition too; `KeyIndex` numbers it like any other value.
-    numbers = KeyIndex(texts).numbers
-    order = pc.sort_indices(numbers)
-    start = 0
-    for count in pc.value_counts(numbers.take(order)).field("counts").to_pylist():
-        mine = order.slice(start, count)
-        first = mine[0].as_py()
-        yield {name: text[first].as_py() for name, text in zip(partition_by, texts, strict=True)}, chosen.take(mine)
-        start += count
-
-
-def as_text(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A partition value as it stands in a path."""
-    return values if values.type == pa.string() else values.cast(pa.string())
-
-
 def _repeated(value: str | None, kind: pa.DataType, rows: int) -> pa.Array:
     scalar = pa.scalar(None, kind) if value is None else pa.scalar(value, pa.string()).cast(kind)
     return pa.repeat(scalar, rows)
@@ -478,15 +374,3 @@ def _one_chunk(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not isinstance(values, pa.ChunkedArray):
         return values
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
-
-
-def codec_of(uri: str | None, storage: StorageSettings) -> str:
-    """The codec of a file, which what replaces it keeps."""
-    if uri is None:
-        return "zstd"
-    with _open(uri, storage) as reader:
-        metadata = reader.metadata
-        if not metadata.num_row_groups or not metadata.num_columns:
-            return "zstd"
-        name = str(metadata.row_group(0).column(0).compression).lower()
-    return {"uncompressed": "none"}.get(name, name)

@@ -15,8 +15,11 @@ from lakebed.errors import EngineError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.files import failed
 from lakebed.kernels.keys import canonical, counting
-from lakebed.kernels.merge import BATCH_ROWS, Matched, Rules, read_keys, rewrite, write_rows
+from lakebed.kernels.merge import Matched, Rules, read_keys, rewrite
+from lakebed.kernels.merge_files import BATCH_ROWS
+from lakebed.kernels.merge_inserts import write_rows
 from lakebed.kernels.merge_tasks import StagedSource
+from lakebed.kernels.source_rows import SourceRows
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, MergeCounts, Merged, WrittenFile
 
@@ -89,27 +92,29 @@ class ApplyPack:
         return pa.table(columns, schema=self.delivered).combine_chunks()
 
     def _rewrite(self, group: pa.Table, number: int) -> Merged:
-        rows = self._rows(group)
+        rows = SourceRows(self._rows(group))
         files, places = group.column(FILE).combine_chunks(), group.column(ROW).combine_chunks()
         matched = []
         for file in self.packs[number]:
             mine = pc.indices_nonzero(pc.equal(files, file))
             order = mine.take(pc.sort_indices(places.take(mine)))
-            matched.append((self.files[file], Matched(places.take(order), order.cast(pa.int64()), 0, ())))
+            matched.append(
+                (self.files[file], Matched(places.take(order), order.cast(pa.int64()), self.files[file].rows, ()))
+            )
         storage = self.storage
         name = f"merged-{number:05d}-{uuid.uuid4().hex}"
         done = rewrite(matched, rows, self.rules, folder=self.folder, name=f"{name}.parquet", storage=storage)
         written = [done.written] if done.written is not None else []
         if done.moved is not None:
-            written += self._write(done.moved, f"{name}-moved")
+            written += self._write(SourceRows(done.moved), f"{name}-moved")
         return Merged(tuple(written), done.counts)
 
     def _insert(self, group: pa.Table, number: int) -> Merged:
-        rows = self._rows(group)
+        rows = SourceRows(self._rows(group))
         written = self._write(rows, f"inserted-{-number:05d}-{uuid.uuid4().hex}")
         return Merged(tuple(written), MergeCounts(inserted=rows.num_rows))
 
-    def _write(self, rows: pa.Table, name: str) -> list[WrittenFile]:
+    def _write(self, rows: SourceRows, name: str) -> list[WrittenFile]:
         return write_rows(rows, None, self.rules, folder=self.folder, name=name, storage=self.storage, codec=self.codec)
 
 

@@ -17,7 +17,10 @@ from lakebed.errors import EngineError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.files import failed, filesystem
 from lakebed.kernels.keys import KeyIndex
-from lakebed.kernels.merge import BATCH_ROWS, Rules, Sink, match, rewrite, write_rows
+from lakebed.kernels.merge import Rules, match, rewrite
+from lakebed.kernels.merge_files import BATCH_ROWS, Sink
+from lakebed.kernels.merge_inserts import write_rows
+from lakebed.kernels.source_rows import SourceRows
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import DataFile, MergeCounts, Merged, WrittenFile
 
@@ -46,8 +49,8 @@ class StagedSource:
 
 
 @lru_cache(maxsize=1)
-def _rows(source: StagedSource) -> pa.Table:
-    return source.read()
+def _rows(source: StagedSource) -> SourceRows:
+    return SourceRows(source.read())
 
 
 @lru_cache(maxsize=1)
@@ -156,7 +159,7 @@ class WriteTasks:
         )
         written = [done.written] if done.written is not None else []
         if done.moved is not None:
-            written += self._write(done.moved, None, f"{name}-moved")
+            written += self._write(SourceRows(done.moved), None, f"{name}-moved")
         return Merged(tuple(written), done.counts)
 
     def _insert(self, number: int) -> Merged:
@@ -164,7 +167,7 @@ class WriteTasks:
         written = self._write(_rows(self.source), positions, f"inserted-{number:05d}-{uuid.uuid4().hex}")
         return Merged(tuple(written), MergeCounts(inserted=len(positions)))
 
-    def _write(self, rows: pa.Table, positions: pa.Array | None, name: str) -> list[WrittenFile]:
+    def _write(self, rows: SourceRows, positions: pa.Array | None, name: str) -> list[WrittenFile]:
         return write_rows(
             rows,
             positions,

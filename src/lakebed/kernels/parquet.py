@@ -16,7 +16,7 @@ from lakebed.model import Bounds, Staging, WrittenFile
 # A row group is what a task holds in memory: up to a million narrow rows, or some ninety thousand of 250 columns.
 ROW_GROUP_BYTES = 96 << 20
 ROW_GROUP_ROWS = 1 << 20
-FILE_BYTES = 512 << 20
+FILE_BYTES = 256 << 20
 # Measured on CUR files: a quarter smaller than snappy for a fifteenth more time.
 COMPRESSION = "zstd"
 # A column of which most of the first values are distinct gets no dictionary: it would be built and thrown away, which

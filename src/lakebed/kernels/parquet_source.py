@@ -34,6 +34,8 @@ def read_parquet(
     columns: Sequence[tuple[str, str]],
     types: Mapping[str, pa.DataType],
     required: Collection[str] = (),
+    *,
+    rounds: bool = True,
 ) -> ParquetRead:
     """Opens the file and matches its columns; rows are read as the batches are asked for."""
     opened, path = filesystem(source.uri, storage)
@@ -46,7 +48,7 @@ def read_parquet(
         ) from error
     places = _places(file.schema_arrow, columns)
     names, missing = _match_columns(file.schema_arrow, places, source.key, columns, types, required)
-    return ParquetRead(_batches(file, source, places, names, types), missing)
+    return ParquetRead(_batches(file, source, places, names, types, rounds=rounds), missing)
 
 
 def _places(schema: pa.Schema, columns: Sequence[tuple[str, str]]) -> list[int]:
@@ -91,9 +93,12 @@ def _batches(
     places: Sequence[int],
     names: Sequence[str],
     types: Mapping[str, pa.DataType],
+    *,
+    rounds: bool,
 ) -> Iterator[Batch]:
     first = 0
-    originals = [file.schema_arrow.names[place] for place in places]
+    inside = file.schema_arrow.names
+    originals = [inside[place] for place in places]
     batches = file.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
     while True:
         try:
@@ -105,7 +110,7 @@ def _batches(
         if batch is None:
             return
         read = pa.Table.from_batches([batch]).select(list(places))
-        yield _typed(read, source.key, first, originals, names, types)
+        yield _typed(read, source.key, first, originals, names, types, rounds=rounds)
         first += batch.num_rows
 
 
@@ -116,12 +121,14 @@ def _typed(
     originals: Sequence[str],
     names: Sequence[str],
     types: Mapping[str, pa.DataType],
+    *,
+    rounds: bool,
 ) -> Batch:
     values: list[pa.ChunkedArray] = []
     bad: dict[int, RejectedValue] = {}
     for position, name in enumerate(names):
         column = read.column(position)
-        found, faults = checked(_cast(column, exact_type(types[name])), types[name])
+        found, faults = checked(_cast(column, exact_type(types[name], rounds=rounds)), types[name], rounds=rounds)
         values.append(found)
         for row, expected in faults.items():
             # A Parquet file has no lines: its rows are counted from 1.

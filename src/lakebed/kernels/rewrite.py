@@ -40,8 +40,9 @@ def _named(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The file's columns under the table's names; what the table does not have keeps its own, unless that is taken."""
     found = {place: name for name, place in zip(schema.names, find_columns(schema, rows.schema), strict=True)}
     taken = {name.casefold() for name in schema.names}
-    kept = [place for place, name in enumerate(rows.column_names) if place in found or name.casefold() not in taken]
-    return rows.select(kept).rename_columns([found.get(place, rows.column_names[place]) for place in kept])
+    names = rows.column_names
+    kept = [place for place, name in enumerate(names) if place in found or name.casefold() not in taken]
+    return rows.select(kept).rename_columns([found.get(place, names[place]) for place in kept])
 
 
 def _kept(rows: pa.Table, partition: Mapping[str, str | None], without: Mapping[str, object] | None) -> pa.Table:

@@ -12,10 +12,11 @@ from lakebed.errors import EngineError, LakebedError, SourceError
 from lakebed.kernels.conform import as_type
 from lakebed.kernels.facts import ExactTally
 from lakebed.kernels.keys import counting
-from lakebed.kernels.merge import positions_by_partition
 from lakebed.kernels.parquet import ParquetOutput
+from lakebed.kernels.partitions import positions_by_partition
 from lakebed.kernels.scan import Scan
 from lakebed.kernels.slices import in_slice
+from lakebed.kernels.source_rows import SourceRows
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import EXACT
 from lakebed.model import Staging, WrittenFile
@@ -139,7 +140,7 @@ class PartitionedOutput:
 
 def _by_partition(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
     """The rows of each partition, with its values as text."""
-    for partition, mine in positions_by_partition(rows, counting(rows.num_rows), partition_by):
+    for partition, mine in positions_by_partition(SourceRows(rows), counting(rows.num_rows), partition_by):
         yield partition, rows if len(mine) == rows.num_rows else rows.take(mine)
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from lakebed.kernels.columns import find_columns
 from lakebed.kernels.conform import conform
+from lakebed.kernels.equality import read_marks, with_compared, without_marked
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import ScanFile
@@ -42,26 +43,32 @@ class Scan:
 def read_rows(file: ScanFile, schema: pa.Schema, open_: Callable[[str], Any]) -> Iterator[pa.RecordBatch]:
     """The rows of one file in the schema; `open_` opens it and the files in which others deleted rows of it."""
     deleted = _deleted(file, open_)
+    marks = read_marks(file.equality, open_)
+    compared = with_compared(schema, marks)
     with open_(file.uri) as raw:
         parquet = pq.ParquetFile(raw)
         present = parquet.schema_arrow
-        places = [place for place in find_columns(schema, present) if place is not None]
-        names = [present.names[place] for place in sorted(places)]
+        places = [place for place in find_columns(compared, present) if place is not None]
+        known = present.names
+        names = [known[place] for place in sorted(places)]
         offset = 0
         # Where no column of the file is asked for, one is read all the same: rows without columns have no count.
-        for batch in parquet.iter_batches(_BATCH_ROWS, columns=names or present.names[:1]):
+        for batch in parquet.iter_batches(_BATCH_ROWS, columns=names or known[:1]):
             rows, offset = _without(batch, offset, deleted), offset + batch.num_rows
-            if rows.num_rows:
-                yield _shaped(rows, schema, file.partition)
+            if not rows.num_rows:
+                continue
+            columns = without_marked(_shaped(rows, compared, file.partition), compared, marks)
+            if not columns or len(columns[0]):
+                yield pa.RecordBatch.from_arrays(columns[: len(schema)], names=schema.names)
 
 
-def _shaped(rows: pa.RecordBatch, schema: pa.Schema, constants: Mapping[str, str | None]) -> pa.RecordBatch:
+def _shaped(rows: pa.RecordBatch, schema: pa.Schema, constants: Mapping[str, str | None]) -> list[pa.Array]:
     columns = conform(rows.schema, rows.columns, schema, rows.num_rows, by_id=True)
     places = find_columns(schema, rows.schema)
     for number, (field, place) in enumerate(zip(schema, places, strict=True)):
         if place is None and constants.get(field.name) is not None:
             columns[number] = pa.repeat(constants[field.name], rows.num_rows).cast(field.type)
-    return pa.RecordBatch.from_arrays(columns, names=schema.names)
+    return columns
 
 
 def _deleted(file: ScanFile, open_: Callable[[str], Any]) -> pa.Array | None:

@@ -2,7 +2,7 @@
 
 import configparser
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -58,6 +58,67 @@ class StorageSettings:
             role_arn=self.role_arn or found.get("role_arn"),
             role_session_name=self.role_session_name or found.get("role_session_name"),
             external_id=self.external_id or found.get("external_id"),
+        )
+
+    def for_uri(self, uri: str) -> "StorageSettings":
+        """How this place is reached."""
+        return self
+
+    def with_key_ring(self) -> "KeyRing":
+        """The same settings, to which keys for single places can be added."""
+        return KeyRing(**{one.name: getattr(self, one.name) for one in fields(StorageSettings)})
+
+
+@dataclass(frozen=True, slots=True)
+class LentKeys:
+    """Keys for one place and all below it, for as long as who lent them lets them live."""
+
+    access_key_id: str = field(repr=False)
+    secret_access_key: str | None = field(repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    endpoint_url: str | None = None
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRing(StorageSettings):
+    """Settings, and the keys that catalogs lent for the places of their tables: the newest of each place.
+
+    Whoever holds the ring has what is added to it later; what travels to a worker is the ring as it was then.
+    """
+
+    lent: dict[str, LentKeys] = field(default_factory=dict, repr=False, compare=False)
+
+    def add(self, place: str, keys: LentKeys) -> None:
+        """From now on this place is reached with these keys."""
+        self.lent[place.rstrip("/")] = keys
+
+    def for_uri(self, uri: str) -> StorageSettings:
+        own = StorageSettings(**{one.name: getattr(self, one.name) for one in fields(StorageSettings)})
+        around = [place for place in self.lent if uri == place or uri.startswith(f"{place}/")]
+        return own if not around else self._with(own, self.lent[max(around, key=len)])
+
+    def with_key_ring(self) -> "KeyRing":
+        return self
+
+    def by_place(self) -> dict[str, StorageSettings]:
+        """How each place is reached that keys were lent for."""
+        return {place: self.for_uri(place) for place in self.lent}
+
+    @staticmethod
+    def _with(own: StorageSettings, keys: LentKeys) -> StorageSettings:
+        return replace(
+            own,
+            profile=None,
+            role_arn=None,
+            role_session_name=None,
+            external_id=None,
+            anonymous=False,
+            access_key_id=keys.access_key_id,
+            secret_access_key=keys.secret_access_key,
+            session_token=keys.session_token,
+            endpoint_url=keys.endpoint_url or own.endpoint_url,
+            region=keys.region or own.region,
         )
 
 

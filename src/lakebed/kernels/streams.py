@@ -1,12 +1,15 @@
-"""Opens a source file as a stream of plain bytes, whatever it is packed in."""
+"""Opens a source file as a stream of plain bytes, whatever it is packed in and however it is encoded."""
 
+import codecs
 import gzip
+import hashlib
 import io
 import struct
 import zipfile
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO, cast
 
 import pyarrow as pa
@@ -17,7 +20,7 @@ from lakebed.kernels.archives import data_members
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import SourceFile
+from lakebed.model import FilePart, SourceFile
 
 
 class _OutsideFile(OSError):
@@ -42,23 +45,80 @@ _READ_BYTES = 1 << 20
 _TRUNCATED = "Copy the file again: it ends too early or was damaged on the way."
 
 
+class Checksum:
+    """The SHA-256 of a file, added up while the file is read from its beginning to its end."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self.size_bytes = 0
+
+    def add(self, data: bytes | memoryview) -> None:
+        self._digest.update(data)
+        self.size_bytes += len(data)
+
+    @property
+    def hex(self) -> str:
+        return self._digest.hexdigest()
+
+
+def sum_up(source: SourceFile, storage: StorageSettings, checksum: Checksum) -> None:
+    """Reads a file for its checksum alone: of an archive, or of Parquet, which are not read from end to end."""
+    opened, path = filesystem(source.uri, storage)
+    with _open(opened, path, source) as raw:
+        while data := raw.read(_READ_BYTES):
+            checksum.add(data)
+
+
 def open_streams(
-    source: SourceFile, storage: StorageSettings, limits: Limits = DEFAULT_LIMITS
+    source: SourceFile,
+    storage: StorageSettings,
+    limits: Limits = DEFAULT_LIMITS,
+    checksum: Checksum | None = None,
 ) -> Generator[IO[bytes], None, None]:
-    """The streams of a file, one after the other: one, but for a ZIP with several members."""
+    """The streams of a file, one after the other: one, but for a ZIP with several members.
+
+    Who reads them all to their end has the checksum of the file then.
+    """
     opened, path = filesystem(source.uri, storage)
     gauge = _Gauge(source, limits)
     with _open(opened, path, source) as raw:
-        if source.compression == "none":
-            yield raw
+        if source.part is not None and source.part.start:
+            yield cast(IO[bytes], _Spliced(raw, source.part))
+        elif source.part is not None:
+            yield cast(IO[bytes], _Spliced(raw, replace(source.part, start=source.part.header)))
+        elif source.compression == "none":
+            yield raw if checksum is None else cast(IO[bytes], _Summed(raw, checksum))
         elif source.compression == "gzip":
-            with _GzipFile(fileobj=io.BufferedReader(_Raw(raw), _READ_BYTES), mode="rb") as unpacked:
+            packed = io.BufferedReader(_Raw(raw, checksum), _READ_BYTES)
+            with _GzipFile(fileobj=packed, mode="rb") as unpacked:
                 yield gauge.watch(cast(IO[bytes], unpacked))
+            while packed.read(_READ_BYTES):
+                pass
         else:
+            if checksum is not None:
+                sum_up(source, storage, checksum)
             with zipfile.ZipFile(cast(IO[bytes], io.BufferedReader(_Raw(raw), _READ_BYTES))) as archive:
                 for member in data_members(archive, key=source.key):
                     with archive.open(member) as unpacked:
                         yield gauge.watch(unpacked)
+
+
+class _Spliced:
+    """The header of a file, and then a part of it."""
+
+    def __init__(self, file: IO[bytes], part: FilePart) -> None:
+        self._file = file
+        self._part = part
+        self._at = 0
+
+    def read(self, size: int) -> bytes:
+        part = self._part
+        if self._at == part.header:
+            self._at = part.start
+        self._file.seek(self._at)
+        data = self._file.read(min(size, (part.header if self._at < part.header else part.end) - self._at))
+        self._at += len(data)
+        return data
 
 
 class _Gauge:
@@ -75,6 +135,48 @@ class _Gauge:
     def add(self, count: int) -> None:
         self._unpacked_bytes += count
         self._limits.require_unpacked(self._unpacked_bytes, self._source.size_bytes, self._source.key)
+
+
+class _Summed:
+    """A stream that is added up while it is read."""
+
+    def __init__(self, stream: IO[bytes], checksum: Checksum) -> None:
+        self._stream = stream
+        self._checksum = checksum
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._checksum.add(data)
+        return data
+
+
+class AsUtf8:
+    """A stream of another encoding, as UTF-8. Lines stay lines."""
+
+    def __init__(self, stream: IO[bytes], encoding: str, key: str) -> None:
+        self._stream = stream
+        self._encoding = encoding
+        self._key = key
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._line = 1
+        self._begun = False
+
+    def read(self, size: int) -> bytes:
+        while True:
+            data = self._stream.read(size)
+            try:
+                text = self._decoder.decode(data, not data)
+            except UnicodeDecodeError as error:
+                raise SourceError(
+                    f"{self._key}, after line {self._line}: not {self._encoding}: {error.reason}",
+                    remedy="Say what it is written in, as in --encoding cp1252, or copy the file again.",
+                ) from error
+            if text and not self._begun:
+                self._begun = True
+                text = text.removeprefix("\ufeff")
+            if text or not data:
+                self._line += text.count("\n")
+                return text.encode()
 
 
 class _Watched:
@@ -112,8 +214,9 @@ def _open(opened: pafs.FileSystem, path: str, source: SourceFile) -> IO[bytes]:
 class _Raw(io.RawIOBase):
     """A pyarrow file as Python's raw protocol, which fills the buffer it is given."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], checksum: Checksum | None = None) -> None:
         self._file = file
+        self._checksum = checksum
 
     def readable(self) -> bool:
         return True
@@ -133,4 +236,6 @@ class _Raw(io.RawIOBase):
 
     def readinto(self, buffer: object) -> int:
         count: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
+        if self._checksum is not None:
+            self._checksum.add(memoryview(cast(bytes, buffer))[:count])
         return count

@@ -5,15 +5,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
+from decimal import Decimal, Inexact
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Money is added up in this, before and after it is written: it has more digits than a sum of decimals, or of doubles
-# from 1e308 to 5e-324, can have. The default of 28 would round. Inexact is a trap, not a guess; NaN stays NaN.
-EXACT = Context(prec=1000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact])
+from lakebed.model import EXACT as EXACT
 
 # Exports of databases, FOCUS's own sample among them, write this word for no value. In text it may be a value.
 NULL_WORD = "NULL"
@@ -51,17 +49,19 @@ def typed(read: pa.ChunkedArray, wanted: pa.DataType) -> ParsedColumn:
     return parse(read, wanted) if fast is None else ParsedColumn(fast, [])
 
 
-def exact_type(wanted: pa.DataType) -> pa.DataType:
+def exact_type(wanted: pa.DataType, *, rounds: bool = True) -> pa.DataType:
     """The type in which values are read: decimals with all their digits, before any rounding."""
-    if pa.types.is_decimal(wanted):
+    if rounds and pa.types.is_decimal(wanted):
         return pa.decimal128(38, max(FULL_SCALE, wanted.scale))
     return wanted
 
 
-def checked(parsed: ParsedColumn, wanted: pa.DataType) -> tuple[pa.ChunkedArray, dict[int, str]]:
+def checked(
+    parsed: ParsedColumn, wanted: pa.DataType, *, rounds: bool = True
+) -> tuple[pa.ChunkedArray, dict[int, str]]:
     """The values, and for each row that is bad what was expected: of its exact type, or of the table's narrower one."""
-    faults = {row: expectation(exact_type(wanted)) for row in parsed.bad}
-    if pa.types.is_decimal(wanted):
+    faults = {row: expectation(exact_type(wanted, rounds=rounds)) for row in parsed.bad}
+    if rounds and pa.types.is_decimal(wanted):
         faults |= {row: expectation(wanted) for row in too_large(parsed.values, wanted)}
     return parsed.values, faults
 
@@ -140,7 +140,7 @@ def _decoded(read: pa.ChunkedArray) -> tuple[pa.ChunkedArray, list[int]]:
 
 def parse(texts: pa.ChunkedArray, wanted: pa.DataType) -> ParsedColumn:
     """Every text as a value of the wanted type, slowly; only what is named bad becomes NULL."""
-    one = _parser(wanted)
+    one = parser(wanted)
     encoded = pc.dictionary_encode(texts.combine_chunks())
     good: list[Any] = []
     bad: list[bool] = []
@@ -208,7 +208,7 @@ def decimal_digits(text: str) -> tuple[int, int] | None:
     return max(0, number.adjusted() + 1), max(0, -int(number.as_tuple().exponent) - zeros)
 
 
-def _moment(text: str, wanted: pa.DataType) -> datetime:
+def moment(text: str, zone: str | None) -> datetime:
     """The moment in UTC. A time without a zone is UTC already: billing data knows no other."""
     found = _MOMENT.fullmatch(text.strip())
     if found is None:
@@ -216,10 +216,13 @@ def _moment(text: str, wanted: pa.DataType) -> datetime:
     fraction = found["fraction"] or ""
     if fraction[6:].strip("0"):
         raise ValueError(text)
-    zone = found["zone"] or "Z"
-    moment = datetime.fromisoformat(f"{found['day']}T{found['time'] or '00:00'}{'+00:00' if zone == 'Z' else zone}")
-    moment = moment.replace(microsecond=int(fraction[:6].ljust(6, "0"))).astimezone(UTC)
-    return moment if wanted.tz else moment.replace(tzinfo=None)
+    offset = found["zone"] or "Z"
+    try:
+        at = datetime.fromisoformat(f"{found['day']}T{found['time'] or '00:00'}{'+00:00' if offset == 'Z' else offset}")
+        at = at.replace(microsecond=int(fraction[:6].ljust(6, "0"))).astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(text) from error
+    return at if zone else at.replace(tzinfo=None)
 
 
 def _pairs(text: str) -> list[tuple[str, str | None]]:
@@ -251,19 +254,22 @@ def _refuse(text: str) -> object:
     raise ValueError(text)
 
 
-def _parser(wanted: pa.DataType) -> Callable[[str | None], object]:
+def parser(wanted: pa.DataType) -> Callable[[str | None], object]:
+    """What reads one text as a value of the type, or raises ValueError."""
     if pa.types.is_decimal(wanted):
         return _unless_null(lambda text: decimal_from(text, wanted))
     if pa.types.is_timestamp(wanted):
-        return _unless_null(lambda text: _moment(text, wanted))
+        return _unless_null(lambda text: moment(text, wanted.tz))
     if pa.types.is_map(wanted):
-        item = _parser(wanted.item_type)
+        item = parser(wanted.item_type)
         return _unless_null(_pairs if is_text(wanted.item_type) else lambda text: _valued_pairs(text, item))
     if pa.types.is_nested(wanted):
         return _unless_null(_refuse)
     if pa.types.is_floating(wanted):
         return _unless_null(_finite)
-    return _unless_null(lambda text: pa.scalar(text).cast(wanted).as_py())
+    if is_text(wanted):
+        return lambda text: text
+    return _unless_null(lambda text: pa.scalar(text.strip()).cast(wanted).as_py())
 
 
 def _unless_null(one: Callable[[str], object]) -> Callable[[str | None], object]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from lakebed.errors import LakebedError, UnplannedColumns
-from lakebed.kernels.convert import Conversion, convert
+from lakebed.kernels.convert import Conversion, convert_pack
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.rewrite import rewrite
 from lakebed.kernels.storage_settings import StorageSettings
@@ -25,10 +25,10 @@ class TaskSkipped:
 
 @dataclass(frozen=True)
 class ConvertTasks:
-    """Every file of a conversion; a task converts one."""
+    """Every file of a conversion, in packs; a task converts one pack."""
 
     conversion: Conversion
-    files: tuple[SourceFile, ...]
+    packs: tuple[tuple[SourceFile, ...], ...]
     run: str
 
     def __call__(self, number: int) -> Converted | LakebedError | TaskSkipped:
@@ -36,7 +36,7 @@ class ConvertTasks:
         if notes.failed():
             return TaskSkipped()
         try:
-            converted = convert(self.conversion, self.files[number], f"{number:05d}")
+            converted = convert_pack(self.conversion, self.packs[number], f"{number:05d}")
         except UnplannedColumns as error:
             return error  # The others go on: one new plan should know the new columns of all files.
         except LakebedError as error:
@@ -44,6 +44,23 @@ class ConvertTasks:
             return error
         notes.done(number, converted.source.rows)
         return converted
+
+
+@dataclass(frozen=True)
+class SeveralTasks:
+    """The tasks of several conversions, numbered through: those of the first, then those of the second, ..."""
+
+    parts: tuple[ConvertTasks, ...]
+
+    def __len__(self) -> int:
+        return sum(len(part.packs) for part in self.parts)
+
+    def __call__(self, number: int) -> Converted | LakebedError | TaskSkipped:
+        for part in self.parts:
+            if number < len(part.packs):
+                return part(number)
+            number -= len(part.packs)
+        raise IndexError(number)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sqlglot import exp
 from lakebed.errors import LineageError
 from lakebed.lineage.budget import TooManySteps
 from lakebed.lineage.catalog import Catalog
-from lakebed.lineage.context import Context
+from lakebed.lineage.context import Context, Rules
 from lakebed.lineage.contract import AnalyzeResult, Issue, Reference, StatementLineage
 from lakebed.lineage.deep_stack import on_deep_stack
 from lakebed.lineage.dialects import DIALECTS, find_dialect
@@ -19,10 +19,12 @@ from lakebed.lineage.gc_pause import defer_full_collections
 from lakebed.lineage.parse import ParsedStatement, ScriptParser, without_warnings
 from lakebed.lineage.pieces import Piece
 from lakebed.lineage.query import resolve_query
+from lakebed.lineage.renamed_unknown import follow_renames
 from lakebed.lineage.statements import analyze_statement
 from lakebed.lineage.statements.select import query_target
 from lakebed.lineage.statements.session import report_unsupported
 from lakebed.lineage.statements.unparsed import named_lineage
+from lakebed.lineage.struct_values import column_field_refs, value_field_refs
 from lakebed.lineage.tables import NamePart
 from lakebed.lineage.transformations import ExplainedParts, explain
 from lakebed.lineage.type_checks import TypedParts, report_type_conflicts
@@ -36,6 +38,7 @@ LineageSchema: TypeAlias = (
 )
 """Where tables are known from: a mapping, JSON text, one or several addresses, or what has a catalog to read."""
 
+_RULES = Rules(resolve_query, analyze_statement, column_field_refs, value_field_refs)
 HINT_SYNTAX = "Check the text around this place, and that the dialect is the right one."
 
 
@@ -128,8 +131,7 @@ class Analyzer:
             self._index,
             parsed.span,
             parsed.offset,
-            resolve_query,
-            analyze_statement,
+            _RULES,
             piece=parsed.piece,
         )
         self._index += 1
@@ -228,8 +230,11 @@ class Analyzer:
 
     def result(self) -> AnalyzeResult:
         """The lineage and issues of all scripts so far."""
+        statements = self._statements
+        if self.catalog.unknown_renames:
+            statements = follow_renames(statements, self.catalog.unknown_renames, self.catalog.rules.column_key)
         return AnalyzeResult(
-            statements=tuple(self._statements),
+            statements=tuple(statements),
             issues=tuple(self._issues),
             dialect=self.dialect.name,
             catalog_tables=self.catalog.tables(),

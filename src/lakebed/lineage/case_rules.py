@@ -1,6 +1,6 @@
 """Case rules of names: two spellings mean the same name under a dialect exactly if their keys are equal."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lakebed.errors import LineageError
@@ -24,6 +24,15 @@ def _upper(text: str, quoted: bool) -> str:
 
 def _exact(text: str, quoted: bool) -> str:
     return text
+
+
+def fold_all(fold: CaseFold, names: Sequence[str]) -> list[str]:
+    """The keys of names that were not quoted: a schema has thousands, and a call for each would be most of the cost."""
+    if fold is _insensitive or fold is _lower:
+        return [name.lower() for name in names]
+    if fold is _upper:
+        return [name.upper() for name in names]
+    return list(names)
 
 
 _KEY_FOLDS: dict[Case, CaseFold] = {"insensitive": _insensitive, "lower": _lower, "upper": _upper, "exact": _exact}

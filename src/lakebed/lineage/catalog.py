@@ -11,11 +11,12 @@ from functools import partial
 from typing import NamedTuple
 
 from lakebed.errors import LineageError
-from lakebed.lineage.case_rules import NameRules, name_rules
+from lakebed.lineage.case_rules import NameRules, fold_all, name_rules
 from lakebed.lineage.contract import ResolutionSource
 from lakebed.lineage.data_types import same_type
 from lakebed.lineage.dialects import Dialect
-from lakebed.lineage.schema_json import ImportedTable, imported_tables, text
+from lakebed.lineage.renamed_unknown import UnknownRename
+from lakebed.lineage.schema_json import ImportedTable, imported_table, imported_tables, plain_names, text
 from lakebed.lineage.tables import CatalogColumn, CatalogTable, NamePart
 
 # A dotted name, its parts folded: ("app", "orders").
@@ -37,12 +38,14 @@ class SchemaMismatch(NamedTuple):
 class _ImportedColumns:
     """The columns of an imported table, read on first use."""
 
-    __slots__ = ("_merged", "_rules", "_table")
+    __slots__ = ("_merged", "_plain", "_rules", "_table")
 
     def __init__(self, table: ImportedTable, rules: NameRules, merged: bool) -> None:
         self._table = table
         self._rules = rules
         self._merged = merged
+        # whether names and types were looked at, and are all text
+        self._plain = False
 
     def __call__(self) -> tuple[CatalogColumn, ...]:
         fold, merged = self._rules.column_key, self._merged
@@ -63,8 +66,12 @@ class _ImportedColumns:
         names = None if self._rules.folds else self._table.column_names()
         if names is None:
             return None
-        fold = self._rules.column_key
-        return names, [fold(name, False) for name in names]
+        self._plain = True
+        return names, fold_all(self._rules.column_key, names)
+
+    def json_columns(self) -> list[dict[str, object]] | None:
+        """The columns as `resolvedSchema` lists them; None where more has to be looked at."""
+        return self._table.json_columns() if self._plain and not self._merged else None
 
 
 class Catalog:
@@ -93,11 +100,16 @@ class Catalog:
         self._spelled: dict[TableKey, str] = {}
         # last part of a name -> a table that has it, for hints
         self._by_last: dict[str, CatalogTable] = {}
-        for table in imported_tables(request):
-            self._import(table)
-        self.has_imported = bool(self._imported)
+        self._request = request
+        # imported tables that are read on first use: their names, and their places in the schema
+        self._names: list[tuple[str, ...]] = []
+        self._places: dict[TableKey, int] = {}
+        self._import_all(request)
+        self.has_imported = bool(self._imported or self._places)
         # the tables that statements named so far
         self._used: set[tuple[str, ...]] = set()
+        # renames of tables whose columns nobody declares: other statements may name some
+        self.unknown_renames: list[UnknownRename] = []
         # names of procedures and functions that the script defines
         self.routines: set[str] = set()
 
@@ -183,6 +195,7 @@ class Catalog:
 
     def similar(self, parts: Sequence[NamePart]) -> str | None:
         """A table of the catalog with the same last part, for the hint of an unknown table."""
+        self._all_imported()
         table = self._by_last.get(self.key(parts)[-1]) if parts else None
         return table.name if table is not None else None
 
@@ -193,18 +206,18 @@ class Catalog:
             return None
         if key[-1].endswith("*") and self.dialect.name == "bigquery":
             return self._find_wildcard(key)
-        imported, implied = self._imported, self._implied
+        imported, implied = self._imported_at, self._implied
         if len(key) == 1 and not self.search_path and not self.default_schema:
-            table = imported.get(key) or implied.get(key)
+            table = imported(key) or implied.get(key)
             if table is not None:
                 self._used.add(table.parts)
             return table
         temporary = implied.get(key)
-        if temporary is not None and temporary.temporary and key not in imported:
+        if temporary is not None and temporary.temporary and imported(key) is None:
             # a temporary table hides tables of the same name in every schema
             return temporary
         for candidate in self._candidates(key):
-            table = imported.get(candidate) or implied.get(candidate)
+            table = imported(candidate) or implied.get(candidate)
             if table is not None:
                 self._used.add(table.parts)
                 return table
@@ -217,7 +230,7 @@ class Catalog:
             last = len(candidate) - 1
             matching = [
                 name
-                for name in (*self._imported, *self._implied)
+                for name in (*self._all_imported(), *self._implied)
                 if len(name) == len(candidate) and list(name[:last]) == namespace and name[last].startswith(prefix[:-1])
             ]
             if matching:
@@ -227,16 +240,47 @@ class Catalog:
                 return table.renamed((*table.parts[:-1], prefix))
         return None
 
-    def _import(self, table: ImportedTable) -> None:
+    def _import_all(self, request: Mapping[str, object]) -> None:
+        fold = self.rules.table_key
+        names = plain_names(request) if fold("A", True) == fold("A", False) else None
+        if names is not None:
+            self._names = names
+            self._places = {tuple(fold_all(fold, parts)): place for place, parts in enumerate(names)}
+            return
+        dotted = [entry for table in imported_tables(request) if (entry := self._import(table)) is not None]
+        for entry in dotted:
+            # the whole name as one: `public.users`; a table whose schema is given apart goes before it
+            parts = tuple(part for text in entry.parts for part in text.split("."))
+            self._imported.setdefault(tuple(fold_all(fold, parts)), entry)
+            self._by_last.setdefault(fold(parts[-1], False), entry)
+
+    def _imported_at(self, key: TableKey) -> CatalogTable | None:
+        """The imported table of this full name."""
+        table = self._imported.get(key)
+        if table is None and (place := self._places.get(key)) is not None:
+            self._import(imported_table(self._request, self._names[place], place))
+            table = self._imported[key]
+        return table
+
+    def _all_imported(self) -> dict[TableKey, CatalogTable]:
+        """Every imported table by its full name."""
+        for key in self._places:
+            self._imported_at(key)
+        return self._imported
+
+    def _import(self, table: ImportedTable) -> CatalogTable | None:
+        """Adds an imported table; returns it where one of its names has dots in it."""
         columns = _ImportedColumns(table, self.rules, self.merge_columns)
         entry = CatalogTable(table.parts, columns, "imported", complete=table.complete)
+        parts = table.parts
         fold = self.rules.table_key
-        folded = tuple([fold(part, False) for part in table.parts])
+        folded = tuple(fold_all(fold, parts))
         self._by_last.setdefault(folded[-1], entry)
-        exact = tuple([fold(part, True) for part in table.parts])
+        exact = tuple([fold(part, True) for part in parts])
         self._imported[exact] = entry
         if exact != folded:
             self._imported.setdefault(folded, entry)
+        return entry if "." in "".join(parts) else None
 
     def declare(
         self,
@@ -274,7 +318,7 @@ class Catalog:
 
     def _find_imported(self, parts: Sequence[NamePart]) -> CatalogTable | None:
         for candidate in self._candidates(self.key(parts)):
-            if (table := self._imported.get(candidate)) is not None:
+            if (table := self._imported_at(candidate)) is not None:
                 return table
         return None
 
@@ -376,9 +420,11 @@ class Catalog:
 
     def known_tables(self) -> tuple[CatalogTable, ...]:
         """Every table known now, those that no statement used among them."""
-        return tuple(dict.fromkeys([*self._imported.values(), *self._implied.values()]))
+        imported = sorted(self._all_imported().items(), key=lambda entry: self._places.get(entry[0], 0))
+        return tuple(dict.fromkeys([*(table for _, table in imported), *self._implied.values()]))
 
     def tables(self) -> tuple[CatalogTable, ...]:
         """The tables that the statements so far used, imported ones first; what a script declares, it uses."""
-        imported = [table for table in self._imported.values() if table.parts in self._used]
+        used = [(key, table) for key, table in self._imported.items() if table.parts in self._used]
+        imported = [table for _, table in sorted(used, key=lambda entry: self._places.get(entry[0], 0))]
         return tuple(dict.fromkeys([*imported, *self._implied.values()]))

@@ -248,7 +248,10 @@ def _dotted(node: exp.Expr, parts: list[exp.Expr], scope: Scope, ctx: Context) -
         having = [relation for relation in level.relations if keys[0] in relation.by_key]
         if having:
             refs = union(relation.by_key[keys[0]] for relation in having)
-            return at_field(refs, path) if having[0].table is not None else refs
+            if having[0].table is not None:
+                return at_field(refs, path)
+            field = ctx.column_field(having[0], keys[0], path, ctx) if len(having) == 1 else None
+            return refs if field is None else field
         if level.aliases is not None and keys[0] in level.aliases:
             return level.aliases[keys[0]]
         level = level.parent
@@ -276,7 +279,10 @@ def _of_relation(relation: Relation, identifier: exp.Expr, path: tuple[str, ...]
         if key in relation.repeated:
             _ambiguous(identifier, [relation], ctx)
             refs = mark_approximate(refs)
-        return at_field(refs, path) if path and relation.table is not None else refs
+        if not path or relation.table is not None:
+            return at_field(refs, path) if path else refs
+        field = ctx.column_field(relation, key, path, ctx)
+        return refs if field is None else field
     name = ctx.spelling_of(identifier)
     unknown = relation.unknown
     if unknown is not None:
@@ -343,12 +349,16 @@ def _ambiguous(identifier: exp.Expr, relations: list[Relation], ctx: Context) ->
             tables.append(relation.table)
         elif relation.unknown is not None:
             tables.extend(relation.unknown.tables())
-    shown = f" of {' or '.join(dict.fromkeys(tables))}" if tables else ""
+    several = dict.fromkeys(tables)
+    if several:
+        message = f"{name} can be a column of {' or '.join(several)}"
+    else:
+        message = f"several columns that this query reads are called {name}"
     ctx.issue_once(
         "AMBIGUOUS_COLUMN",
         "error" if known else "warning",
         name,
-        f"{name} can be a column{shown}",
+        message,
         "Write the table's alias before it." if known else f"Write the table's alias before it. {HINT_SCHEMA}",
         identifier,
     )

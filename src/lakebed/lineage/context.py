@@ -1,6 +1,6 @@
 """What the rules share while they resolve one statement: the catalog, the issues, and what was read so far."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ from lakebed.lineage.contract import Issue, ResolutionSource, Severity, Span, St
 from lakebed.lineage.dialects import Dialect
 from lakebed.lineage.pieces import Piece
 from lakebed.lineage.relations import Ref, Refs, Relation, UnknownTable
+from lakebed.lineage.run_time_names import is_run_time_name
 from lakebed.lineage.tables import CatalogTable, NamePart
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 Env = Mapping[str, "Cte"]
 StatementRule = Callable[[exp.Expr, "Context"], list[StatementLineage]]
+ColumnFieldRule = Callable[[Relation, str, Sequence[str], "Context"], Refs | None]
+ValueFieldRule = Callable[[exp.Expr, Sequence[str], "Scope", "Context"], Refs | None]
 QueryRule = Callable[[exp.Expr, Env, "Scope | None", "Context"], Relation]
 
 HINT_SCHEMA = (
@@ -28,7 +31,18 @@ HINT_SCHEMA = (
 )
 HINT_SPELLING = "Check its spelling, or the schema that says which columns the table has."
 HINT_ALIAS = "Check the alias before the dot against the FROM clause."
+HINT_RUN_TIME_NAME = "Only a run knows which table this is; analyse the script with the table's name in its place."
 HINT_STRUCT = "Give the column's type in the imported schema, with its fields."
+
+
+class Rules(NamedTuple):
+    """Rules that need each other: they meet in the context, so that no import is circular."""
+
+    resolve_query: QueryRule
+    analyze_statement: StatementRule
+    # the sources of a field of a struct: of a column that a query made, and of any value
+    column_field: ColumnFieldRule
+    value_field: ValueFieldRule
 
 
 class Reads(NamedTuple):
@@ -48,6 +62,7 @@ class Context:
         "analyze_statement",
         "budget",
         "catalog",
+        "column_field",
         "column_key",
         "column_spelling",
         "dialect",
@@ -62,6 +77,7 @@ class Context:
         "predicates",
         "references",
         "resolve_query",
+        "rules",
         "span",
         "spend",
         "stars",
@@ -69,6 +85,7 @@ class Context:
         "typed",
         "unexpanded",
         "used",
+        "value_field",
     )
 
     def __init__(
@@ -77,8 +94,7 @@ class Context:
         index: int,
         span: Span,
         offset: int,
-        resolve_query: QueryRule,
-        analyze_statement: StatementRule,
+        rules: Rules,
         env: Env | None = None,
         *,
         piece: Piece | None = None,
@@ -91,9 +107,8 @@ class Context:
         self.index = index
         self.span = span
         self.offset = offset
-        # the rules for queries and statements need each other: they meet here, so that no import is circular
-        self.resolve_query = resolve_query
-        self.analyze_statement = analyze_statement
+        self.rules = rules
+        self.resolve_query, self.analyze_statement, self.column_field, self.value_field = rules
         # CTEs around a statement that stands inside of WITH, and the lineage of such statements
         self.env: Env = env or {}
         self.nested: list[StatementLineage] = []
@@ -129,8 +144,7 @@ class Context:
             self.index,
             self.span,
             self.offset,
-            self.resolve_query,
-            self.analyze_statement,
+            self.rules,
             env,
             piece=self.piece,
             budget=self.budget,
@@ -187,7 +201,7 @@ class Context:
             return
         self._reported.add(("UNKNOWN_TABLE", name))
         similar = self.catalog.similar(parts)
-        hint = HINT_SCHEMA
+        hint = HINT_RUN_TIME_NAME if is_run_time_name(name) else HINT_SCHEMA
         if similar is not None and similar != name:
             hint = f"There is a table {similar}: set defaultSchema or searchPath, or write the full name."
         severity: Severity = "info" if target or not self.catalog.has_imported else "warning"

@@ -7,7 +7,7 @@ statements has by the million (edges, nodes, columns) are named tuples, which co
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lakebed.lineage.gc_pause import defer_full_collections
 
@@ -358,13 +358,20 @@ class AnalyzeResult:
 
     def to_dict(self) -> dict[str, object]:
         with defer_full_collections():
+            statements = [statement.to_dict() for statement in self.statements]
             return {
-                "statements": [statement.to_dict() for statement in self.statements],
-                "globalLineage": self.global_lineage.to_dict(),
+                "statements": statements,
+                "globalLineage": self._global_dict(statements),
                 "issues": [issue.to_dict() for issue in self.issues],
                 "summary": self.summary.to_dict(),
-                "resolvedSchema": self.resolved_schema.to_dict(),
+                "resolvedSchema": {"tables": [table.to_dict(self.updated_at) for table in self.catalog_tables]},
             }
+
+    def _global_dict(self, statements: list[dict[str, Any]]) -> dict[str, object]:
+        if len(statements) != 1:
+            return self.global_lineage.to_dict()
+        # the graph of the only statement, copied: quicker than to write it out again
+        return {part: [*map(dict.copy, statements[0][part])] for part in ("nodes", "edges")}
 
 
 def _summarise(statements: Sequence[StatementLineage], issues: Sequence[Issue]) -> Summary:

@@ -100,7 +100,7 @@ class _Renderer:
                 Issue(
                     "UNKNOWN_MACRO",
                     "warning",
-                    f"{file}: the macro {name} is not here, and is taken for a function of its arguments",
+                    f"the macro {name} is not here, and is taken for a function of its arguments",
                     "Run dbt compile: what it writes into target/ has every macro resolved.",
                     file=file,
                 )

@@ -26,6 +26,8 @@ class Dialect:
     recursive_without_keyword: bool = False
     # `SELECT *` over USING puts the merged columns first; the others leave them where the left table has them
     using_first: bool = True
+    # those come in the order of the left table, as the standard says, and not in that of the USING list
+    using_as_left: bool = False
     # columns of the same name in a derived table become a, a_1; elsewhere they are ambiguous
     numbers_duplicates: bool = False
     # UNPIVOT lists the name column before the value columns
@@ -55,7 +57,7 @@ _POSTGRES = Dialect(
     structs=False,
 )
 _TRINO = Dialect("trino", "trino", values_names=("_col", 0), unnamed="ordinal", ordinal_prefix="_col")
-_MYSQL = Dialect("mysql", "mysql", tables="exact", values_names=("column_", 0), structs=False)
+_MYSQL = Dialect("mysql", "mysql", tables="exact", using_as_left=True, values_names=("column_", 0), structs=False)
 _TSQL = Dialect(
     "tsql",
     "tsql",
@@ -169,7 +171,7 @@ DIALECTS = {
             values_names=("c", 1),
             pseudo_columns=frozenset({"_part", "_path", "_file", "_table", "_partition_id"}),
         ),
-        Dialect("ansi", "", structs=True),
+        Dialect("ansi", "", using_as_left=True, structs=True),
     )
 }
 

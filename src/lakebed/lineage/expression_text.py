@@ -22,6 +22,9 @@ _OPERATORS: dict[type, str] = {
     exp.And: "AND",
     exp.Or: "OR",
 }
+# Functions that have one name, whatever their arguments; to write them out for it takes longer than all the rest.
+_ONE_NAME = frozenset({exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count, exp.Lower, exp.Upper, exp.Abs, exp.Coalesce})
+_NAMES: dict[tuple[type, str], str] = {}
 _RANKING = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.PercentRank, exp.CumeDist)
 
 
@@ -140,7 +143,12 @@ def _is_plain_call(node: exp.Expr) -> bool:
 
 
 def _function(node: exp.Expr, style: Style) -> str:
-    name = _sql(node, style).partition("(")[0]
+    kind = type(node)
+    name = _NAMES.get((kind, style.dialect))
+    if name is None:
+        name = _sql(node, style).partition("(")[0]
+        if kind in _ONE_NAME:
+            _NAMES[kind, style.dialect] = name
     arguments = [
         expression_text(item, style)
         for value in node.args.values()

@@ -12,10 +12,9 @@ from sqlglot.expressions import Expr
 
 from lakebed.lineage.column_lookup import column_refs, positional_refs, whole_row
 from lakebed.lineage.context import Context
-from lakebed.lineage.identifiers import quoted_names
-from lakebed.lineage.relations import Ref, Refs, mark_approximate, with_role
+from lakebed.lineage.identifiers import name_parts, quoted_names, table_parts
+from lakebed.lineage.relations import Ref, Refs, Relation, mark_approximate, with_role
 from lakebed.lineage.scope import Scope
-from lakebed.lineage.tables import NamePart
 
 Stack = list[tuple[Expr, str]]
 ExpressionRule = Callable[[Expr, str, Stack, Scope, Context, dict[Ref, None]], None]
@@ -44,6 +43,10 @@ _LEAVES = (
     exp.ByteString,
     exp.RawString,
 )
+
+
+# ClickHouse's functions whose first argument names a dictionary.
+_DICTIONARY_FUNCTIONS = ("dictget", "dicthas", "dictisin")
 
 
 def refs_of(expression: Expr, scope: Scope, ctx: Context) -> Refs:
@@ -286,7 +289,11 @@ def _dot(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found:
         elif isinstance(field, exp.Literal):
             path += reversed(field.name.split("."))
         base = base.args["this"]
-    if isinstance(base, exp.Column) and isinstance(base.args["this"], exp.Identifier):
+    field_refs = ctx.value_field(base, path[::-1], scope, ctx) if path else None
+    if field_refs is not None:
+        for ref in with_role(field_refs, role):
+            found[ref] = None
+    elif isinstance(base, exp.Column) and isinstance(base.args["this"], exp.Identifier):
         for table, column, outer, inner_role, approximate in with_role(column_refs(base, scope, ctx), role):
             found[table, column, outer + tuple(reversed(path)), inner_role, approximate] = None
     else:
@@ -361,16 +368,36 @@ def _anonymous_function(
             for ref in with_role(refs, role):
                 found[ref] = None
         return
-    if ctx.dialect.name == "clickhouse" and str(name).lower().startswith("dictget"):
-        _dictionary(arguments, role, ctx, found)
+    if ctx.dialect.name == "clickhouse" and str(name).lower().startswith(_DICTIONARY_FUNCTIONS) and arguments:
+        _dictionary(str(name).lower(), arguments, role, ctx, found)
+        _push(stack, arguments[1:], role)
+        return
+    spark = ctx.dialect.name in ("spark", "databricks")
+    if spark and str(name).upper() == "TABLE" and len(arguments) == 1 and isinstance(arguments[0], exp.Column):
+        # f(TABLE(t)): the function reads the table's rows
+        _rows_of(ctx.read_table(name_parts(arguments[0]), node), role, found)
+        return
     _function_with_star(node, role, stack, scope, ctx, found)
 
 
-def _dictionary(arguments: list[Expr], role: str, ctx: Context, found: dict[Ref, None]) -> None:
-    """ClickHouse's dictGet('dict', 'attribute', key) reads a dictionary like a table."""
-    if len(arguments) < 2 or not isinstance(arguments[0], exp.Literal):
+def _table_argument(node: Expr, role: str, stack: Stack, scope: Scope, ctx: Context, found: dict[Ref, None]) -> None:
+    """`VECTOR_SEARCH(TABLE t, ...)`: the function reads the table's rows."""
+    _rows_of(ctx.read_table(table_parts(node), node), role, found)
+
+
+def _rows_of(relation: Relation, role: str, found: dict[Ref, None]) -> None:
+    for ref in with_role(whole_row(relation), role):
+        found[ref] = None
+
+
+def _dictionary(function: str, arguments: list[Expr], role: str, ctx: Context, found: dict[Ref, None]) -> None:
+    """ClickHouse's dictGet('db.dict', 'attribute', key) and dictHas(db.dict, key) read a dictionary like a table."""
+    parts = name_parts(arguments[0])
+    if not parts:
         return
-    relation = ctx.read_table([NamePart(part, True) for part in arguments[0].name.split(".")], arguments[0])
+    relation = ctx.read_table(parts, arguments[0])
+    if not function.startswith("dictget") or len(arguments) < 2:
+        return
     names = arguments[1].args.get("expressions") if isinstance(arguments[1], exp.Tuple) else [arguments[1]]
     for attribute in names or []:
         key = ctx.column_key(attribute.name, True)
@@ -414,6 +441,7 @@ _BY_CLASS: dict[type, ExpressionRule | None] = {
     exp.Kwarg: _property,
     exp.Lambda: _lambda,
     exp.Anonymous: _anonymous_function,
+    exp.Table: _table_argument,
     exp.Struct: _function_with_star,
     exp.StarMap: _function_with_star,
     exp.JSONObject: _function_with_star,

@@ -9,8 +9,8 @@ from lakebed.lineage.expressions import predicate, refs_of
 from lakebed.lineage.identifiers import identifier_of, table_parts
 from lakebed.lineage.pivots import apply_pivot
 from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, one_of, union
-from lakebed.lineage.scope import Cte, NamedRelation, Scope
-from lakebed.lineage.stars import Expansion, scope_columns
+from lakebed.lineage.scope import Cte, NamedRelation, Scope, scope_columns
+from lakebed.lineage.stars import Expansion
 from lakebed.lineage.table_functions import function_alias, resolve_table_function, resolve_unnest, resolve_values
 
 # Joins after which only the left side can be seen.
@@ -247,6 +247,7 @@ def _merge_columns(
         source = scope.sources[before]
         source.merged = tuple(key for key, _ in keys)
         source.merged_in_place = not ctx.dialect.using_first
+        source.merged_as_left = ctx.dialect.using_as_left
 
 
 def _refs_by_key(key: str, identifier: exp.Expr | None, relations: Sequence[Relation], ctx: Context) -> Refs:

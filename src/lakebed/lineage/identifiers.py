@@ -21,14 +21,20 @@ def _add_parts(node: object, parts: list[NamePart]) -> None:
         sign = "##" if node.args.get("global_") else "#" if node.args.get("temporary") else ""
         if text := node.args["this"]:
             parts.append(NamePart(sign + text, node.args.get("quoted") is True))
-    elif isinstance(node, exp.DynamicIdentifier):
-        # Snowflake's IDENTIFIER('db.t')
-        parts += [NamePart(part.strip('"'), part.startswith('"')) for part in node.name.split(".")]
     elif isinstance(node, exp.Parameter):
         # T-SQL's table variables
         parts.append(NamePart(f"@{node.name}", False))
     elif isinstance(node, exp.Expr) and node.name:
         parts.append(NamePart(node.name, True))
+
+
+def name_parts(node: exp.Expr) -> list[NamePart]:
+    """A table's name where an expression stands: as a dotted name, or as text."""
+    if isinstance(node, exp.Column):
+        return [NamePart(part.name, part.args.get("quoted") is True) for part in node.parts]
+    if isinstance(node, exp.Literal) and node.is_string:
+        return [NamePart(part, True) for part in node.name.split(".")]
+    return []
 
 
 def quoted_names(node: exp.Expr) -> exp.Expr | None:

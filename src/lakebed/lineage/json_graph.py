@@ -1,10 +1,12 @@
 """The `nodes` and `edges` of the JSON contract."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from lakebed.lineage.contract import Edge, Node, NodesAndEdges, ResolutionSource, StatementLineage
 
-_make_node, _make_edge = Node._make, Edge._make
+# a named tuple's own constructor costs as much as all the rest here
+_make_node, _make_edge = partial(tuple.__new__, Node), partial(tuple.__new__, Edge)
 _RESOLUTION_RANK = {"imported": 2, "implied": 1, "unknown": 0}
 
 
@@ -25,28 +27,32 @@ class _GraphBuilder:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.edges: dict[str, Edge] = {}
+        # the node of each column of a table: most edges begin at one that is there already
+        self._columns: dict[tuple[str, str], str] = {}
 
     def add(self, statement: StatementLineage) -> None:
         for use in statement.tables:
             self._table(use.name, use.kind, use.resolution_source)
         target = self._target(statement)
-        for position, name in enumerate(statement.outputs):
-            if target is not None:
-                self._column(target, name, position if statement.target is None else None)
-        for edge in statement.column_lineage:
-            source = self._column(self._table(edge.source_table, "table", None), edge.source_column, None)
-            if statement.target is None and edge.target_table is not None and edge.target_column is not None:
+        is_query = statement.target is None
+        if target is not None:
+            for place, name in enumerate(statement.outputs):
+                self._column(target, name, place if is_query else None)
+        columns = self._columns
+        for table, column, _, target_table, target_column, position, role, approximate in statement.column_lineage:
+            source = columns.get((table, column))
+            if source is None:
+                source = self._column_of(table, column)
+            if is_query and target_table is not None and target_column is not None:
                 # a renamed or exchanged table
-                end = self._column(self._table(edge.target_table, "table", None), edge.target_column, None)
-                self._edge(source, end, "data_flow", edge.role, edge.approximate)
+                self._edge(source, self._column_of(target_table, target_column), "data_flow", role, approximate)
+            elif target is None:
                 continue
-            if target is None:
-                continue
-            if edge.target_column is None:
-                self._edge(source, target, "predicate", edge.role, edge.approximate)
+            elif target_column is None:
+                self._edge(source, target, "predicate", role, approximate)
             else:
-                end = self._column(target, edge.target_column, edge.position if statement.target is None else None)
-                self._edge(source, end, "data_flow", edge.role, edge.approximate)
+                end = self._column(target, target_column, position if is_query else None)
+                self._edge(source, end, "data_flow", role, approximate)
         for flow in statement.table_lineage:
             into = self._table(flow.target, "table", None) if flow.target is not None else target
             if into is not None:
@@ -70,6 +76,10 @@ class _GraphBuilder:
             known.resolution_source or "", -1
         ):
             self.nodes[key] = Node(key, kind if kind != "table" else known.node_type, name, resolution)
+        return key
+
+    def _column_of(self, table: str, column: str) -> str:
+        key = self._columns[table, column] = self._column(self._table(table, "table", None), column, None)
         return key
 
     def _column(self, owner: str, name: str, position: int | None) -> str:

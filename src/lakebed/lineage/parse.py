@@ -81,17 +81,17 @@ class _DropAll(logging.Filter):
 
 
 _DROP_ALL = _DropAll()
+_SQLGLOT = logging.getLogger("sqlglot")
 
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
     """Keeps sqlglot from logging while its parser and generator are used."""
-    logger = logging.getLogger("sqlglot")
-    logger.addFilter(_DROP_ALL)
+    _SQLGLOT.addFilter(_DROP_ALL)
     try:
         yield
     finally:
-        logger.removeFilter(_DROP_ALL)
+        _SQLGLOT.removeFilter(_DROP_ALL)
 
 
 class ScriptParser:

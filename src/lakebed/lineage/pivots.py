@@ -6,8 +6,8 @@ from lakebed.lineage.context import Context
 from lakebed.lineage.expressions import refs_of
 from lakebed.lineage.identifiers import identifier_of
 from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, Unknown, Without, union, with_role
-from lakebed.lineage.scope import NamedRelation, Scope
-from lakebed.lineage.stars import Expansion, OutputColumn, expand
+from lakebed.lineage.scope import NamedRelation, OutputColumn, Scope
+from lakebed.lineage.stars import Expansion, expand
 
 
 def apply_pivot(relation: Relation, pivot: exp.Expr, alias: str, scope: Scope, ctx: Context) -> Relation:

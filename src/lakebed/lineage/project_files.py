@@ -52,4 +52,6 @@ def read_sql(path: Path, issues: list[Issue]) -> str | None:
 
 def template_issue(error: LineageError, file: str) -> Issue:
     """A template that cannot be rendered; the other files are analysed."""
-    return Issue("TEMPLATE_ERROR", "error", error.message, error.remedy or "Check the template.", file=file)
+    # an issue names its file beside its message
+    message = error.message.removeprefix(file).lstrip(",: ")
+    return Issue("TEMPLATE_ERROR", "error", message, error.remedy or "Check the template.", file=file)

@@ -9,9 +9,10 @@ from lakebed.lineage.from_clause import add_from, add_join, add_lateral_view, is
 from lakebed.lineage.output_names import output_name
 from lakebed.lineage.pivots import duckdb_pivot
 from lakebed.lineage.relations import NO_REFS, Derived, Refs, Relation, Unknown, mark_approximate, one_of, union
-from lakebed.lineage.scope import Scope
+from lakebed.lineage.scope import OutputColumn, Scope
 from lakebed.lineage.set_operations import combine, combine_by_name, steps
-from lakebed.lineage.stars import Expansion, OutputColumn, columns_in, expand, expand_fields, selected_columns
+from lakebed.lineage.stars import Expansion, columns_in, expand, expand_fields, selected_columns
+from lakebed.lineage.struct_values import fields_of
 from lakebed.lineage.table_functions import resolve_values
 from lakebed.lineage.type_inference import SelectOrigin
 
@@ -130,12 +131,11 @@ def _clauses(args: dict[str, exp.Expr], scope: Scope, relation: Relation, ctx: C
     connect = args.get("connect")
     if connect is not None:
         predicate(connect, scope, ctx, "filter")
-    if any(args.get(clause) is not None for clause in _CHECKED):
+    checked = [(clause, part) for clause in _CHECKED if (part := args.get(clause)) is not None]
+    if checked:
         scope.aliases = dict(zip(relation.keys, relation.refs, strict=True))
-        for clause in _CHECKED:
-            part = args.get(clause)
-            if part is not None:
-                _check_clause(clause, part, scope, ctx)
+        for clause, part in checked:
+            _check_clause(clause, part, scope, ctx)
     distinct = args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
         check(distinct.args["on"], scope, ctx)
@@ -277,13 +277,9 @@ def _stack(stack: exp.Expr, names: list[exp.Expr], scope: Scope, ctx: Context) -
 def _inline(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
     """inline(array of structs): one column for each field that the column's type lists."""
     own = refs_of(node, scope, ctx)
-    argument = node.args["this"]
-    if isinstance(argument, exp.Column) and isinstance(argument.args["this"], exp.Identifier):
-        key = ctx.key_of(argument.args["this"])
-        for relation in scope.relations:
-            fields = relation.struct_fields(key, ctx.dialect.parser)
-            if fields:
-                return Expansion([OutputColumn(field, ctx.column_key(field, False), own) for field in fields], None)
+    fields = fields_of(node.args["this"], scope, ctx).members
+    if fields:
+        return Expansion([OutputColumn(f.name, ctx.column_key(f.name, False), f.refs) for f in fields], None)
     ctx.stars.append("none")
     ctx.issue_once(
         "APPROXIMATE_LINEAGE",

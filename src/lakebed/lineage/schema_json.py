@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from lakebed.errors import LineageError
 
 _TEXT: frozenset[type] = frozenset({str})
+_OBJECT: frozenset[type] = frozenset({dict})
+_LIST_OR_NONE: frozenset[type] = frozenset({list, tuple, type(None)})
 _TEXT_OR_NONE: frozenset[type] = frozenset({str, type(None)})
 
 
@@ -15,7 +17,8 @@ class ImportedTable(NamedTuple):
     parts: tuple[str, ...]
     columns: Sequence[Any]
     complete: bool
-    where: str
+    # its place in the list, for messages
+    number: int
 
     def column_names(self) -> list[str] | None:
         """The names alone, which is all that most statements need; None where the columns have to be looked at."""
@@ -25,6 +28,16 @@ class ImportedTable(NamedTuple):
         except (TypeError, KeyError, AttributeError):
             return None
         return names if all(names) and set(map(type, names)) <= _TEXT and kinds <= _TEXT_OR_NONE else None
+
+    def json_columns(self) -> list[dict[str, object]] | None:
+        """What `column_names` found plain, as `resolvedSchema` lists it; None where a column has no type."""
+        kinds = [column.get("dataType") for column in self.columns]
+        if not all(kinds):
+            return None
+        return [
+            {"name": column["name"], "dataType": kind, "origin": "imported"}
+            for column, kind in zip(self.columns, kinds, strict=True)
+        ]
 
     def read_columns(self) -> list[tuple[str, str | None, bool]]:
         """Name, type and whether an earlier analysis implied it, column by column."""
@@ -49,9 +62,43 @@ class ImportedTable(NamedTuple):
                 yield column, None, False
                 continue
             raise LineageError(
-                f"{self.where}.columns holds {column!r}",
+                f"schema.tables[{self.number}].columns holds {column!r}",
                 remedy='A column is {"name": ..., "dataType": ...}, both text.',
             )
+
+
+def plain_names(schema: Mapping[str, object]) -> list[tuple[str, ...]] | None:
+    """The names of the imported tables, where nothing about them has to be looked at; None where something has.
+
+    A schema of thousands of tables is read at every analysis, and a script reads three of them.
+    """
+    tables = schema.get("tables")
+    if type(tables) is not list or not {type(table) for table in tables} <= _OBJECT:
+        return None
+    try:
+        names = [table["name"] for table in tables]
+    except KeyError:
+        return None
+    around = [(table.get("catalog"), table.get("schema")) for table in tables]
+    columns = {type(table.get("columns")) for table in tables}
+    if not {type(name) for name in names} <= _TEXT or not all(names) or not columns <= _LIST_OR_NONE:
+        return None
+    if not {type(part) for pair in around for part in pair} <= _TEXT_OR_NONE or "." in "".join(names):
+        return None
+    if not any(schema or catalog for catalog, schema in around):
+        return [(name,) for name in names]
+    found = [
+        tuple([part for part in (catalog, schema, name) if part])
+        for (catalog, schema), name in zip(around, names, strict=True)
+    ]
+    return None if any("." in part for parts in found for part in parts[:-1]) else found
+
+
+def imported_table(schema: Mapping[str, Any], parts: tuple[str, ...], number: int) -> ImportedTable:
+    """One table of a schema that has plain names."""
+    table = schema["tables"][number]
+    columns = table.get("columns") or []
+    return ImportedTable(parts, columns, bool(columns) and table.get("complete", True) is not False, number)
 
 
 def imported_tables(schema: Mapping[str, object]) -> Iterator[ImportedTable]:
@@ -60,17 +107,22 @@ def imported_tables(schema: Mapping[str, object]) -> Iterator[ImportedTable]:
     if not isinstance(tables, list | tuple):
         raise LineageError("schema.tables is not a list", remedy='Give [{"name": "t", "columns": [...]}, ...].')
     for number, table in enumerate(tables):
-        where = f"schema.tables[{number}]"
         if not isinstance(table, dict):
-            raise LineageError(f"{where} is not an object", remedy='A table is {"name": ..., "columns": [...]}.')
-        name = text(table, "name")
-        if name is None:
-            raise LineageError(f"{where} has no name", remedy='A table is {"name": ..., "columns": [...]}.')
+            raise LineageError(
+                f"schema.tables[{number}] is not an object", remedy='A table is {"name": ..., "columns": [...]}.'
+            )
+        names = table.get("catalog"), table.get("schema"), table.get("name")
         columns = table.get("columns") or []
+        if names[2] is None or not {type(name) for name in names} <= _TEXT_OR_NONE:
+            names = text(table, "catalog"), text(table, "schema"), text(table, "name")
+        if not names[2]:
+            raise LineageError(
+                f"schema.tables[{number}] has no name", remedy='A table is {"name": ..., "columns": [...]}.'
+            )
         if not isinstance(columns, list | tuple):
-            raise LineageError(f"{where}.columns is not a list", remedy='Give [{"name": "id"}, ...].')
-        parts = tuple(part for part in (text(table, "catalog"), text(table, "schema"), name) if part)
-        yield ImportedTable(parts, columns, bool(columns) and table.get("complete", True) is not False, where)
+            raise LineageError(f"schema.tables[{number}].columns is not a list", remedy='Give [{"name": "id"}, ...].')
+        parts = tuple([name for name in names if name])
+        yield ImportedTable(parts, columns, bool(columns) and table.get("complete", True) is not False, number)
 
 
 def text(mapping: Mapping[str, object], name: str) -> str | None:

@@ -1,24 +1,36 @@
 """What an expression can see: the relations of one SELECT, its aliases and windows, and the queries around it."""
 
+from typing import NamedTuple
+
 from sqlglot import exp
 
 from lakebed.lineage.context import Env, Reads
 from lakebed.lineage.relations import Refs, Relation
 
 
+class OutputColumn(NamedTuple):
+    """One column of a select list."""
+
+    name: str
+    key: str
+    refs: Refs
+
+
 class NamedRelation:
     """A relation under the name by which a scope knows it."""
 
-    __slots__ = ("after_comma", "alias", "merged", "merged_in_place", "parts", "relation")
+    __slots__ = ("after_comma", "alias", "merged", "merged_as_left", "merged_in_place", "parts", "relation")
 
     def __init__(self, alias: str, relation: Relation, parts: tuple[str, ...] = ()) -> None:
         self.alias = alias
         self.relation = relation
         # the folded parts of the table's own name, where it has no alias: `db.t.c` finds it
         self.parts = parts
-        # keys of USING or NATURAL by which it was joined, and whether a star shows them at the left table's place
+        # keys of USING or NATURAL by which it was joined, and whether a star shows them at the left table's place,
+        # or first, in its order
         self.merged: tuple[str, ...] = ()
         self.merged_in_place = False
+        self.merged_as_left = False
         # `FROM a, b JOIN c`: the comma binds less than the join, which knows nothing of a
         self.after_comma = False
 
@@ -70,3 +82,33 @@ class Scope:
         for source in other.sources:
             self.add(source)
         self.merged.update(other.merged)
+
+
+def relation_columns(relation: Relation) -> list[OutputColumn]:
+    """The columns of one relation."""
+    return [OutputColumn(*column) for column in zip(relation.names, relation.keys, relation.refs, strict=True)]
+
+
+def scope_columns(scope: Scope) -> list[OutputColumn]:
+    """The columns of all relations; columns that USING or NATURAL merged come once."""
+    if not scope.merged:
+        return [item for relation in scope.relations for item in relation_columns(relation)]
+    items: list[OutputColumn] = []
+    done: list[OutputColumn] = []
+    for source in scope.sources:
+        if source.after_comma:
+            done, items = [*done, *items], []
+        right = relation_columns(source.relation)
+        if source.merged:
+            keys = set(source.merged)
+            names = {item.key: item.name for item in right} | {item.key: item.name for item in items}
+            order = dict.fromkeys([item.key for item in items if item.key in keys]) if source.merged_as_left else {}
+            merged = dict.fromkeys([*order, *source.merged])
+            joined = {key: OutputColumn(names.get(key, key), key, scope.merged[key]) for key in merged}
+            right = [item for item in right if item.key not in keys]
+            if source.merged_in_place:
+                items = [joined.pop(item.key, item) if item.key in joined else item for item in items]
+            else:
+                items = [*joined.values(), *(item for item in items if item.key not in keys)]
+        items += right
+    return [*done, *items]

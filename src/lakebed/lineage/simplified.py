@@ -22,6 +22,8 @@ def simplified(tokens: Sequence[Token], text: str) -> Iterator[list[Token]]:
     """Shorter forms of a statement, the longest first."""
     view = TokensView(tokens, text)
     first = view.word(0)
+    if "ESCAPE" in view.words:
+        yield _with_escapes(view)
     end = _without_tail(view)
     if first == "CREATE":
         yield from _create(view, end)
@@ -32,6 +34,16 @@ def simplified(tokens: Sequence[Token], text: str) -> Iterator[list[Token]]:
         yield _merge(view, end)
     elif end < len(view):
         yield list(tokens[:end])
+
+
+def _with_escapes(view: TokensView) -> list[Token]:
+    """`a LIKE b ESCAPE (c)` as `a LIKE b || (c)`: whatever the sign does, all three are read."""
+    found = list(view.tokens)
+    for place, word in enumerate(view.words):
+        if word == "ESCAPE" and not view.is_string(place + 1):
+            at = found[place]
+            found[place] = Token(TokenType.DPIPE, "||", at.line, at.col, at.start, at.end)
+    return found
 
 
 def _without_tail(view: TokensView) -> int:

@@ -1,6 +1,6 @@
 """Stars: `*`, `t.*`, and what EXCEPT, REPLACE, RENAME, LIKE and COLUMNS(...) make of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -20,17 +20,10 @@ from lakebed.lineage.relations import (
     one_of,
     union,
 )
-from lakebed.lineage.scope import Scope
+from lakebed.lineage.scope import OutputColumn, Scope, relation_columns, scope_columns
+from lakebed.lineage.struct_values import NOTHING, Struct, fields_of
 
 HINT_RE2 = "DuckDB reads it as RE2 does: without look-around, without references to groups, and within its size."
-
-
-class OutputColumn(NamedTuple):
-    """One column of a select list."""
-
-    name: str
-    key: str
-    refs: Refs
 
 
 class Expansion(NamedTuple):
@@ -54,7 +47,7 @@ def expand(star: exp.Expr, qualifier: exp.Expr | None, scope: Scope, ctx: Contex
     relations = _relations(qualifier, scope, ctx, node)
     if relations is None:
         return _struct_star(qualifier, star, scope, ctx, node)
-    items = _without_named(star, scope, ctx) if qualifier is None else _relation_columns(relations[0])
+    items = _without_named(star, scope, ctx) if qualifier is None else relation_columns(relations[0])
     ctx.spend(len(items))
     unknown = one_of([relation.open for relation in relations if relation.open is not None])
     if unknown is not None:
@@ -102,35 +95,8 @@ def _without_named(star: exp.Expr, scope: Scope, ctx: Context) -> list[OutputCol
     if not named or scope.merged:
         return scope_columns(scope)
     hidden = {(ctx.key_of(column.args["table"]), ctx.key_of(column.args["this"])) for column in named}
-    columns = [(source.alias, item) for source in scope.sources for item in _relation_columns(source.relation)]
+    columns = [(source.alias, item) for source in scope.sources for item in relation_columns(source.relation)]
     return [item for alias, item in columns if (alias, item.key) not in hidden]
-
-
-def _relation_columns(relation: Relation) -> list[OutputColumn]:
-    return [OutputColumn(*column) for column in zip(relation.names, relation.keys, relation.refs, strict=True)]
-
-
-def scope_columns(scope: Scope) -> list[OutputColumn]:
-    """The columns of all relations; columns that USING or NATURAL merged come once."""
-    if not scope.merged:
-        return [item for relation in scope.relations for item in _relation_columns(relation)]
-    items: list[OutputColumn] = []
-    done: list[OutputColumn] = []
-    for source in scope.sources:
-        if source.after_comma:
-            done, items = [*done, *items], []
-        right = _relation_columns(source.relation)
-        if source.merged:
-            keys = set(source.merged)
-            names = {item.key: item.name for item in right} | {item.key: item.name for item in items}
-            joined = {key: OutputColumn(names.get(key, key), key, scope.merged[key]) for key in source.merged}
-            right = [item for item in right if item.key not in keys]
-            if source.merged_in_place:
-                items = [joined.pop(item.key, item) if item.key in joined else item for item in items]
-            else:
-                items = [*joined.values(), *(item for item in items if item.key not in keys)]
-        items += right
-    return [*done, *items]
 
 
 def _report_open(items: list[OutputColumn], unknown: Unknown, node: exp.Expr, ctx: Context) -> None:
@@ -168,17 +134,20 @@ def _struct_star(qualifier: exp.Expr | None, star: exp.Expr, scope: Scope, ctx: 
     outer = [node.args.get(part) for part in ("catalog", "db")] if isinstance(node, exp.Column) else []
     parts = [*(part for part in outer if part is not None), qualifier]
     name = ".".join(ctx.spelling_of(part) for part in parts)
-    for relation, (column, *below) in _columns_of(parts, scope, ctx):
-        key, path = ctx.key_of(column), tuple(ctx.spelling_of(part) for part in below)
-        refs = relation.by_key.get(key)
+    column = exp.Column(
+        **dict(zip(("this", "table", "db", "catalog"), (part.copy() for part in parts[::-1]), strict=False))
+    )
+    for relation, (first, *below) in _columns_of(parts, scope, ctx):
+        refs = relation.by_key.get(ctx.key_of(first))
         if refs is not None:
-            fields = relation.struct_fields(key, ctx.dialect.parser, path)
-            return _expand_struct(name, at_field(refs, path), fields, star, scope, ctx, node)
+            path = tuple(ctx.spelling_of(part) for part in below)
+            ctx.refer(refs, node)
+            return _expand_struct(name, fields_of(column, scope, ctx), at_field(refs, path), star, scope, ctx, node)
     possible = [relation.open for relation in scope.relations if relation.open is not None]
     if ctx.dialect.structs and len(possible) == 1:
         refs = possible[0].lookup(ctx.key_of(parts[0]), ctx.spelling_of(parts[0]))
         path = tuple(ctx.spelling_of(part) for part in parts[1:])
-        return _expand_struct(name, mark_approximate(at_field(refs, path)), (), star, scope, ctx, node)
+        return _expand_struct(name, NOTHING, mark_approximate(at_field(refs, path)), star, scope, ctx, node)
     ctx.stars.append("none")
     ctx.issue_once(
         "UNRESOLVED_REFERENCE",
@@ -205,26 +174,24 @@ def expand_fields(node: exp.Expr, scope: Scope, ctx: Context) -> Expansion:
     value, star = node.args["this"], node.args["expression"]
     while isinstance(value, exp.Paren):
         value = value.args["this"]
-    column = value
-    while isinstance(column, exp.Bracket | exp.Paren):
-        column = column.args["this"]
-    fields: tuple[str, ...] = ()
-    if isinstance(column, exp.Column) and isinstance(column.args["this"], exp.Identifier):
-        table, key = column.args.get("table"), ctx.key_of(column.args["this"])
-        if column is value and table is None and _relations(column.args["this"], scope, ctx, value) is not None:
-            return expand(star, column.args["this"], scope, ctx, value)
-        relations = scope.relations if table is None else _relations(table, scope, ctx, column) or []
-        fields = next((found for r in relations if (found := r.struct_fields(key, ctx.dialect.parser))), ())
+    row = value.args["this"] if isinstance(value, exp.Column) and value.args.get("table") is None else None
+    if row is not None and _relations(row, scope, ctx, value) is not None:
+        return expand(star, row, scope, ctx, value)
     name = value.sql(ctx.dialect.parser or None, normalize_functions=False, comments=False)
-    return _expand_struct(name, refs_of(value, scope, ctx), fields, star, scope, ctx, node)
+    struct, refs = fields_of(value, scope, ctx), refs_of(value, scope, ctx)
+    return _expand_struct(name, struct, refs, star, scope, ctx, node)
 
 
 def _expand_struct(
-    name: str, refs: Refs, fields: Sequence[str], star: exp.Expr, scope: Scope, ctx: Context, node: exp.Expr
+    name: str, struct: Struct, refs: Refs, star: exp.Expr, scope: Scope, ctx: Context, node: exp.Expr
 ) -> Expansion:
-    if fields:
+    columns = [OutputColumn(m.name, ctx.column_key(m.name, True), m.refs) for m in struct.members]
+    if struct.rest is not None:
+        _report_open(columns, struct.rest, node, ctx)
+        columns = [OutputColumn(item.name, item.key, mark_approximate(item.refs)) for item in columns]
+        return _apply_modifiers(star, columns, struct.rest, scope, ctx)
+    if columns:
         ctx.stars.append("full")
-        columns = [OutputColumn(f, ctx.column_key(f, False), at_field(refs, (f,))) for f in fields]
         return _apply_modifiers(star, columns, None, scope, ctx)
     ctx.stars.append("none")
     ctx.issue_once(

@@ -5,13 +5,16 @@ from sqlglot import exp
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import TableUse
 from lakebed.lineage.expressions import collect, refs_of
-from lakebed.lineage.identifiers import identifier_of, table_parts
-from lakebed.lineage.relations import NO_REFS, Derived, Fields, Ref, Refs, Relation, at_field, union
+from lakebed.lineage.identifiers import identifier_of, name_parts, table_parts
+from lakebed.lineage.relations import NO_REFS, Derived, Fields, Ref, Refs, Relation, one_of, union
 from lakebed.lineage.scope import NamedRelation, Scope
+from lakebed.lineage.struct_values import fields_of
 from lakebed.lineage.tables import NamePart
 
 # The columns of Snowflake's FLATTEN, and which of them hold data of its argument.
 _FLATTEN = ("SEQ", "KEY", "PATH", "INDEX", "VALUE", "THIS")
+# ClickHouse's functions that read a table of another server.
+_ELSEWHERE = frozenset({"remote", "remotesecure", "cluster", "clusterallreplicas"})
 _FLATTEN_FROM_DATA = frozenset({"KEY", "VALUE", "THIS"})
 
 
@@ -90,29 +93,19 @@ def resolve_unnest(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelation:
         keys.insert(0, ctx.key_of(table))
         refs.insert(0, everything)
     is_row = element is None or (ctx.dialect.name == "bigquery" and len(arrays) == 1 and len(columns) <= 1)
-    fields = _struct_fields(arrays, scope, ctx) if is_row else []
+    fields = [field for array in arrays for field in fields_of(array, scope, ctx).members] if is_row else []
     if fields and element is not None:
         # BigQuery names the row, and the fields are its columns
         del names[:1], keys[:1], refs[:1]
     for place, field in enumerate(fields):
         # no name for the element: its fields are columns
-        names.insert(place, field)
-        keys.insert(place, ctx.column_key(field, False))
-        refs.insert(place, at_field(everything, (field,)))
+        names.insert(place, field.name)
+        keys.insert(place, ctx.column_key(field.name, False))
+        refs.insert(place, field.refs)
     unknown = None if fields else Fields(everything) if element is not None else Derived(everything)
     return NamedRelation(
         "" if element is None else ctx.key_of(identifier_of(element)), Relation(names, keys, refs, unknown=unknown)
     )
-
-
-def _struct_fields(arrays: list[exp.Expr], scope: Scope, ctx: Context) -> list[str]:
-    found: list[str] = []
-    for array in arrays:
-        if isinstance(array, exp.Column) and isinstance(array.args["this"], exp.Identifier):
-            key = ctx.key_of(array.args["this"])
-            for relation in scope.relations:
-                found += relation.struct_fields(key, ctx.dialect.parser)
-    return list(dict.fromkeys(found))
 
 
 def resolve_table_function(function: exp.Expr, scope: Scope, ctx: Context, alias: exp.Expr | None) -> Relation:
@@ -157,11 +150,16 @@ def resolve_table_function(function: exp.Expr, scope: Scope, ctx: Context, alias
 
 
 def _table_in_text(function: exp.Expr, ctx: Context) -> list[NamePart] | None:
-    """Snowflake's IDENTIFIER('db.t') and TABLE('db.t')."""
-    name: object = function.args.get("this") if isinstance(function, exp.DynamicIdentifier) else function
-    if ctx.dialect.name != "snowflake" or not isinstance(name, exp.Literal) or not name.is_string:
-        return None
-    return [NamePart(part.strip('"'), part.startswith('"')) for part in name.name.split(".")]
+    """Snowflake's TABLE('db.t'), ClickHouse's remote('host', db.t)."""
+    if ctx.dialect.name == "snowflake" and isinstance(function, exp.Literal) and function.is_string:
+        return [NamePart(part.strip('"'), part.startswith('"')) for part in function.name.split(".")]
+    elsewhere = isinstance(function, exp.Anonymous) and function.name.lower() in _ELSEWHERE
+    if ctx.dialect.name == "clickhouse" and elsewhere:
+        # db.t, or db and t apart; a user and a password may follow
+        named = (function.args.get("expressions") or [])[1:3]
+        qualified = [part for node in named[:1] for part in name_parts(node)]
+        return qualified if len(qualified) > 1 else [part for node in named for part in name_parts(node)] or None
+    return None
 
 
 def _semantic_view(function: exp.Expr, ctx: Context) -> Relation:
@@ -171,13 +169,20 @@ def _semantic_view(function: exp.Expr, ctx: Context) -> Relation:
     listed = [column for kind in ("dimensions", "metrics", "facts") for column in function.args.get(kind) or []]
     columns = sorted(listed, key=lambda column: ctx.span_of(column).start)
     aliases = [column.args["alias"] if isinstance(column, exp.Alias) else identifier_of(column) for column in columns]
-    sources = [ctx.spelling_of(identifier_of(column)) for column in columns]
-    refs: list[Refs] = [((name, source, (), "value", False),) for source in sources]
+    refs: list[Refs] = [_named_in(column, name, ctx) for column in columns]
     where = function.args.get("where")
     if where is not None:
         for column in where.find_all(exp.Column):
-            ctx.predicate(((name, ctx.spelling_of(column.args["this"]), (), "value", False),), "filter")
+            ctx.predicate(_named_in(column, name, ctx), "filter")
     return Relation([ctx.spelling_of(alias) for alias in aliases], [ctx.key_of(alias) for alias in aliases], refs)
+
+
+def _named_in(node: exp.Expr, table: str, ctx: Context) -> Refs:
+    """Every column that an expression names, as one of this table; what stands before the dot is a part of it."""
+    names = [column.args["this"] for column in node.find_all(exp.Column, bfs=False)]
+    return union(
+        ((table, ctx.spelling_of(name), (), "value", False),) for name in names if isinstance(name, exp.Identifier)
+    )
 
 
 def _predict(function: exp.Expr, scope: Scope, ctx: Context) -> Relation:
@@ -185,8 +190,15 @@ def _predict(function: exp.Expr, scope: Scope, ctx: Context) -> Relation:
     model = ctx.catalog.name_of(table_parts(function.args["this"]))
     ctx.used.setdefault(model, TableUse(model, "model", "unknown"))
     source = function.args.get("expression")
-    given = ctx.resolve_query(source, scope.env, scope, ctx) if isinstance(source, exp.Query) else Relation([], [], [])
-    return Relation(given.names, given.keys, given.refs, unknown=Derived(union(given.refs)))
+    if isinstance(source, exp.Table):
+        given = ctx.read_table(table_parts(source), source)
+    elif isinstance(source, exp.Query):
+        given = ctx.resolve_query(source, scope.env, scope, ctx)
+    else:
+        given = Relation([], [], [])
+    added = Derived(union(given.refs))
+    unknown = added if given.open is None else one_of([given.open, added])
+    return Relation(given.names, given.keys, given.refs, unknown=unknown)
 
 
 def function_alias(function: exp.Expr, ctx: Context) -> str:

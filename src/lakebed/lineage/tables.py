@@ -1,9 +1,13 @@
 """Tables as the catalog holds them: names, columns, and where they are known from."""
 
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from lakebed.lineage.contract import Origin, ResolvedColumn, ResolvedTable
 from lakebed.lineage.relations import Refs, Relation, UnknownTable
+
+# a named tuple's own constructor costs more than all the rest of a column
+_RESOLVED_COLUMN = partial(tuple.__new__, ResolvedColumn)
 
 
 class NamePart(NamedTuple):
@@ -30,6 +34,8 @@ class LazyColumns(Protocol):
     def __call__(self) -> tuple[CatalogColumn, ...]: ...
 
     def names_and_keys(self) -> tuple[list[str], list[str]] | None: ...
+
+    def json_columns(self) -> list[dict[str, object]] | None: ...
 
 
 class CatalogTable:
@@ -127,20 +133,34 @@ class CatalogTable:
             complete=self.complete,
         )
 
+    def to_dict(self, updated_at: str) -> dict[str, object]:
+        """The table as `resolvedSchema` has it in JSON."""
+        columns = None if isinstance(self._columns, tuple) else self._columns.json_columns()
+        if columns is None:
+            return self.resolved(updated_at).to_dict()
+        # nobody asked for its columns one by one: what was imported is shown as it was
+        table = self._resolved((), updated_at).to_dict()
+        table["columns"] = columns
+        return table
+
     def resolved(self, updated_at: str) -> ResolvedTable:
         """The table as `resolvedSchema` lists it."""
+        implied = self.origin == "implied"
+        columns = tuple(
+            [
+                _RESOLVED_COLUMN((name, kind, "implied" if implied else origin, inferred))
+                for name, _, kind, origin, inferred in self.columns
+            ]
+        )
+        return self._resolved(columns, updated_at)
+
+    def _resolved(self, columns: tuple[ResolvedColumn, ...], updated_at: str) -> ResolvedTable:
         *namespace, name = self.parts
-        implied, make = self.origin == "implied", ResolvedColumn._make
         return ResolvedTable(
             catalog=".".join(namespace[:-1]) if len(namespace) > 1 else None,
             schema=namespace[-1] if namespace else None,
             name=name,
-            columns=tuple(
-                [
-                    make((name, kind, "implied" if implied else origin, inferred))
-                    for name, _, kind, origin, inferred in self.columns
-                ]
-            ),
+            columns=columns,
             origin=self.origin,
             updated_at=updated_at,
             source_statement_index=self.statement_index,

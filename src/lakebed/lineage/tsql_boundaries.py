@@ -89,10 +89,10 @@ def statement_end(view: TokensView, start: int) -> int:
 def _begins(view: TokensView, first: str, place: int) -> bool:
     """Whether a starter begins a new statement, rather than going on with the one that `first` began."""
     word, before, after = view.words[place], view.word(place - 1), view.word(place + 1)
-    if word == "SELECT":
-        return before not in _LEADING_ON
     if word in _VERBS:
-        return before not in _LEADING_ON and not (word == "MERGE" and after == "JOIN")
+        # SET NOCOUNT ON is a whole statement
+        leads_on = before in _LEADING_ON and not (first == "SET" and before == "ON")
+        return not leads_on and not (word == "MERGE" and after == "JOIN")
     if word == "SET":
         return before not in ("UPDATE", "DELETE") and not (first == "ALTER" and view.word(place - 2) == "DATABASE")
     if word == "WITH":

@@ -4,7 +4,7 @@ An approximation may clear a file here; no row is decided by it. A file that say
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +31,9 @@ class Pruned:
 def prune(files: Sequence[DataFile], keys: pa.Table, *, only_extremes: bool = False) -> Pruned:
     """Sorts the files by the source's keys. `keys` has the key columns, named and typed as in the table.
 
-    Where the source is too large to hand over its keys, `only_extremes` says that these are the smallest and largest of
-    each column: then a file is cleared only if it lies wholly outside of them. A file whose NULL keys are not counted
-    in its footer is a candidate.
+    Where the source is too large to hand over its keys, `only_extremes` says that these are the smallest and the
+    largest of each column, of one part of the source after the other: then a file is cleared only if it lies wholly
+    outside of all of them. A file whose NULL keys are not counted in its footer is a candidate.
     """
     hits = [True] * len(files)
     nulls: dict[str, int] = {}
@@ -84,7 +84,7 @@ def _may_hold(values: pa.ChunkedArray, stated: Sequence[_Stated], *, only_extrem
     texts = None
     if any(each.in_path for each in stated) and pa.types.is_string(kind) and not only_extremes:
         texts = set(pc.unique(values).to_pylist())
-    probe = _Probe.of(values)
+    probe = _Ranges.of(values) if only_extremes else _Probe.of(values)
     minima = _comparable([each.bounds.minimum if each.bounds else None for each in stated], kind)
     maxima = _comparable([each.bounds.maximum if each.bounds else None for each in stated], kind)
     for each, low, high in zip(stated, minima, maxima, strict=True):
@@ -93,7 +93,7 @@ def _may_hold(values: pa.ChunkedArray, stated: Sequence[_Stated], *, only_extrem
         elif probe is None or low is None or high is None:
             yield True
         else:
-            yield probe.overlaps(low, high) if only_extremes else probe.between(low, high)
+            yield probe.between(low, high)
 
 
 class _Probe:
@@ -119,12 +119,39 @@ class _Probe:
         return self._ordered[place].as_py()
 
     def between(self, low: Any, high: Any) -> bool:
+        """Whether a key lies within these bounds."""
         place = bisect_left(self, low)
         return place < len(self) and bool(self[place] <= high)
 
-    def overlaps(self, low: Any, high: Any) -> bool:
-        """Whether the range from the smallest to the largest key meets these bounds."""
-        return len(self) > 0 and bool(self[0] <= high) and bool(self[len(self) - 1] >= low)
+
+class _Ranges:
+    """Ranges that hold the source's keys, in order, those that overlap made into one."""
+
+    def __init__(self, ranges: Iterable[tuple[Any, Any]]) -> None:
+        self._lows: list[Any] = []
+        self._highs: list[Any] = []
+        for low, high in sorted(ranges):
+            if self._highs and low <= self._highs[-1]:
+                self._highs[-1] = max(self._highs[-1], high)
+            else:
+                self._lows.append(low)
+                self._highs.append(high)
+
+    @classmethod
+    def of(cls, values: pa.ChunkedArray) -> "_Ranges | None":
+        """From the smallest and the largest of each, by turns. None where order says nothing."""
+        if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+            return None
+        ordered = _as_numbers(values.combine_chunks())
+        if ordered is None or ordered.null_count:
+            return None
+        each = ordered.to_pylist()
+        return cls(zip(each[::2], each[1::2], strict=True))
+
+    def between(self, low: Any, high: Any) -> bool:
+        """Whether a key may lie within these bounds."""
+        place = bisect_left(self._highs, low)
+        return place < len(self._highs) and bool(self._lows[place] <= high)
 
 
 def _comparable(values: list[object | None], kind: pa.DataType) -> list[object | None]:

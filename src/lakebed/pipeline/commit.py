@@ -1,17 +1,18 @@
 """Converts a delivery's files and commits them in place of its slice's old rows: whole or not at all."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from lakebed.engines.protocols.load import ConvertJob, Engine
+from lakebed.engines.protocols.load import ConvertJob
 from lakebed.errors import Changed, SourceError, UnplannedColumns
 from lakebed.kernels.convert import quarantine_schema
 from lakebed.model import (
     DELIVERY,
     PERIOD,
     RESERVED_COLUMNS,
+    AnySlice,
     Converted,
     DataFile,
     Delivery,
@@ -25,12 +26,13 @@ from lakebed.pipeline.plan import LoadPlan, plan_delivery, required_originals
 from lakebed.pipeline.shrink import refuse_shrunken_month
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
+from lakebed.schema.types import Schema
 from lakebed.source.later_columns import with_unplanned
 from lakebed.source.stage import is_unchanged
 from lakebed.state.claims import Claim
 from lakebed.state.unrecorded import change_properties
 from lakebed.storage import join
-from lakebed.table.replace import Replacement, replace_slice
+from lakebed.table.replace import Replaced, Replacement, replace_slice
 from lakebed.targets.address import Address
 from lakebed.targets.base import Commit, TableState, Target
 
@@ -38,6 +40,35 @@ T = TypeVar("T")
 
 # A delivery whose files keep bringing columns that no earlier file had is planned no more often than this.
 MOST_PLANS = 8
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """New rows for a table: by which plan, from which files, in place of which rows.
+
+    `columns` are the table's columns that the files bring, by original; `partition_by` counts where the table is
+    created. `rejected_slice` are the rows of earlier attempts in the quarantine, and `rejected_names` its columns.
+    """
+
+    evolution: EvolutionPlan
+    columns: Schema
+    slice: AnySlice | None
+    rejected_slice: AnySlice
+    rejected_names: tuple[str, ...]
+    job: Callable[[Staging], ConvertJob]
+    properties: Mapping[str, str]
+    partition_by: tuple[str, ...] = ()
+    rejected_partition_by: tuple[str, ...] = ()
+    follows_nobody: bool = False
+
+
+@dataclass(frozen=True)
+class PlannedArrival:
+    """A delivery's arrival, the plan that it came from, and the state of the table that it was planned on."""
+
+    state: TableState
+    plan: LoadPlan
+    arrival: Arrival
 
 
 @dataclass(frozen=True)
@@ -70,20 +101,37 @@ def with_later_columns(delivery: Delivery, attempt: Callable[[Delivery], T]) -> 
     )
 
 
+def plan_arrival(context: RunContext, address: Address, delivery: Delivery, known: KnownDeliveries) -> PlannedArrival:
+    """What a delivery does to its table as it is now."""
+    target = context.target(address)
+    state = target.state()
+    doubt_after_other_writers(target, state, context.ledger)
+    schema = state.schema if state.exists else None
+    others = known.of_report(delivery.slice.report) if schema is None else ()
+    plan = plan_delivery(delivery, target, schema, known=others, ledger=context.ledger, settings=context.settings)
+    arrival = Arrival(
+        plan.evolution,
+        plan.columns,
+        delivery.slice,
+        rejected_slice=delivery.slice,
+        rejected_names=(*RESERVED_COLUMNS, *plan.columns.names),
+        job=lambda staging: _convert_job(context, delivery, plan, staging),
+        properties=_commit_properties(context, delivery, plan),
+        partition_by=(PERIOD,),
+        rejected_partition_by=(PERIOD,),
+    )
+    return PlannedArrival(state, plan, arrival)
+
+
 def _plan_and_commit(
     context: RunContext, claim: Claim, address: Address, delivery: Delivery, known: KnownDeliveries
 ) -> CommittedLoad:
-    steps, target = context.steps, context.target(address)
-    with steps.step("plan"):
-        state = target.state()
-        doubt_after_other_writers(target, state, context.ledger)
-        schema = state.schema if state.exists else None
-        others = known.of_report(delivery.slice.report) if schema is None else ()
-        plan = plan_delivery(delivery, target, schema, known=others, ledger=context.ledger, settings=context.settings)
-    with _staging_folder(context, claim, target, state, plan.evolution) as staging:
-        with steps.step("convert"):
-            job = _convert_job(context, delivery, plan, staging)
-            converted = context.engine.convert(job, context.observer.converted)
+    target = context.target(address)
+    with context.steps.step("plan"):
+        planned = plan_arrival(context, address, delivery, known)
+    state, plan, arrival = planned.state, planned.plan, planned.arrival
+
+    def check(converted: Converted) -> None:
         _require_loadable(context, delivery, converted)
         if not context.consent.accept_shrink:
             refuse_shrunken_month(
@@ -96,29 +144,65 @@ def _plan_and_commit(
                 now=context.now,
             )
         context.observer.committing(delivery)
-        properties = _commit_properties(context, delivery, plan)
-        # Rejected rows go first: a crash in between leaves them in quarantine, and the next run replaces them.
-        rejected = tuple(
-            DataFile(join(staging.folder, file.path), file.rows, file.size_bytes) for file in converted.rejected_files
-        )
-        with steps.step("commit"):
-            quarantine = context.target(address.beside("_rejected"))
-            _replace_rejected_rows(quarantine, context.engine, delivery.slice, plan.columns.names, rejected, properties)
-            told = {**properties, **change_properties(plan.evolution, context.settings.ledger_place)}
-            replacement = Replacement(plan.evolution, delivery.slice, converted.files, told)
-            replaced = replace_slice(target, context.engine, state, staging, replacement)
+
+    converted, replaced = commit_arrival(context, claim, address, state, arrival, check)
     return CommittedLoad(plan, converted, replaced.commit)
 
 
+def commit_arrival(
+    context: RunContext,
+    claim: Claim,
+    address: Address,
+    state: TableState,
+    arrival: Arrival,
+    check: Callable[[Converted], None],
+) -> tuple[Converted, Replaced]:
+    """Converts the files and commits them; `check` refuses what was converted and may not be committed."""
+    target = context.target(address)
+    ahead = context.ahead.take(arrival) if context.ahead is not None else None
+    with (
+        staging_folder(context, claim, target, state, arrival.evolution, arrival.partition_by)
+        if ahead is None
+        else held_folder(context, target, ahead[0])
+    ) as staging:
+        if ahead is not None:
+            converted = ahead[1]
+        else:
+            with context.steps.step("convert"):
+                converted = context.engine.convert(arrival.job(staging), context.observer.converted)
+        check(converted)
+        with context.steps.step("commit"):
+            # Rejected rows go first: a crash in between leaves them in quarantine, and the next run replaces them.
+            replace_rejected_rows(context, address, staging, arrival, converted)
+            told = {**arrival.properties, **change_properties(arrival.evolution, context.settings.ledger_place)}
+            replacement = Replacement(
+                arrival.evolution, arrival.slice, converted.files, told, follows_nobody=arrival.follows_nobody
+            )
+            replaced = replace_slice(target, context.engine, state, staging, replacement)
+    return converted, replaced
+
+
 @contextmanager
-def _staging_folder(
-    context: RunContext, claim: Claim, target: Target, state: TableState, evolution: EvolutionPlan
+def staging_folder(
+    context: RunContext,
+    claim: Claim,
+    target: Target,
+    state: TableState,
+    evolution: EvolutionPlan,
+    partition_by: tuple[str, ...],
 ) -> Iterator[Staging]:
     """A folder for the engine's files. The ledger knows of it before it is written to; without a commit it goes."""
-    staging = target.stage(state, evolution, partition_by=(PERIOD,))
+    staging = target.stage(state, evolution, partition_by=partition_by)
     context.ledger.open_staging(claim, staging.folder, table=target.address)
-    try:
+    with held_folder(context, target, staging):
         context.require_shared(staging.folder)
+        yield staging
+
+
+@contextmanager
+def held_folder(context: RunContext, target: Target, staging: Staging) -> Iterator[Staging]:
+    """A folder that is open already, and goes without a commit."""
+    try:
         yield staging
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
@@ -173,26 +257,28 @@ def _commit_properties(context: RunContext, delivery: Delivery, plan: LoadPlan) 
     }
 
 
-def _replace_rejected_rows(
-    quarantine: Target,
-    engine: Engine,
-    slice_: Slice,
-    columns: Sequence[str],
-    rejected: Sequence[DataFile],
-    properties: Mapping[str, str],
+def replace_rejected_rows(
+    context: RunContext, address: Address, staging: Staging, arrival: Arrival, converted: Converted
 ) -> None:
-    """Makes the quarantine hold just these rows for the slice. A quarantine that is not needed is not created."""
+    """Makes the quarantine hold just the rejected rows for the slice. One that is not needed is not created."""
+    rejected = [
+        DataFile(join(staging.folder, file.path), file.rows, file.size_bytes) for file in converted.rejected_files
+    ]
+    quarantine, engine = context.target(address.beside("_rejected")), context.engine
     state = quarantine.state()
     if not rejected and not state.exists:
         return
     current = state.schema if state.exists else None
-    incoming = from_arrow_schema(quarantine_schema((*RESERVED_COLUMNS, *columns))) if rejected else state.schema
+    incoming = from_arrow_schema(quarantine_schema(arrival.rejected_names)) if rejected else state.schema
     evolution = plan_evolution(current, incoming, Policy(rules=quarantine.capabilities.rules))
-    staging = quarantine.stage(state, evolution, partition_by=(PERIOD,))
+    beside = quarantine.stage(state, evolution, partition_by=arrival.rejected_partition_by)
     try:
-        placed = [replace(file, partition=_partition(slice_, staging)) for file in rejected]
-        files = engine.rewrite(placed, staging) if placed else ()
-        replace_slice(quarantine, engine, state, staging, Replacement(evolution, slice_, files, properties))
+        values = arrival.rejected_slice.values
+        partition = {name: str(values[name]) for name in beside.partition_by}
+        placed = [replace(file, partition=partition) for file in rejected]
+        files = engine.rewrite(placed, beside) if placed else ()
+        replacement = Replacement(evolution, arrival.rejected_slice, files, arrival.properties)
+        replace_slice(quarantine, engine, state, beside, replacement)
     except BaseException:
-        quarantine.abandon(staging)
+        quarantine.abandon(beside)
         raise

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from lakebed.config import Settings
 from lakebed.engines.protocols.load import Engine
+from lakebed.model import Delivery
+from lakebed.pipeline.ahead import Ahead
 from lakebed.pipeline.decide import NO_CONSENT, Consent
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.steps import Steps
+from lakebed.source.stage import CopyAll
 from lakebed.state.ledger import Ledger
 from lakebed.state.unrecorded import may_be_unrecorded, record_unrecorded
-from lakebed.storage import Storage
+from lakebed.storage import Storage, is_local
 from lakebed.table.sweep import sweep_orphan
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
@@ -47,12 +50,16 @@ class RunContext:
         self._open = ExitStack()
         self._session: Session | None = None
         self._targets: dict[tuple[Address, str | None], Target] = {}
+        self.ahead: Ahead | None = None  # of a run that converts several deliveries at once
 
     def __enter__(self) -> "RunContext":
         return self
 
     def __exit__(self, *_: object) -> None:
+        # Tasks that are still being cancelled would write into folders while they are removed.
         self.stop_session()
+        if self.ahead is not None:
+            self.ahead.close()
 
     def stop_session(self) -> None:
         """Stops the Spark session that this run has started; after it nobody writes for this run."""
@@ -91,6 +98,12 @@ class RunContext:
         from lakebed.engines.spark.load import SparkEngine
 
         return SparkEngine(self.session.spark, self.storage.settings)
+
+    def copy_all(self, delivery: Delivery) -> CopyAll | None:
+        """Who copies the files of a delivery: workers that are elsewhere, as near to the storage as this machine."""
+        if self.session.local or any(is_local(file.uri) for file in delivery.files):
+            return None
+        return self.engine.copy
 
     def require_shared(self, uri: str) -> None:
         """Refuses a place that the engine's workers cannot reach."""

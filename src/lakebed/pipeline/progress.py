@@ -14,6 +14,9 @@ class Observer:
     def discovered(self, deliveries: int, superseded: int) -> None:
         """Discovery is over."""
 
+    def inspecting(self, delivery: Delivery) -> None:
+        """Files without a manifest are about to be read for their checksums, columns and types."""
+
     def staging(self, delivery: Delivery) -> None:
         """A delivery's files are about to be copied."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Unpack
 
-from lakebed.engines.protocols.load import ConvertJob
+from lakebed.engines.protocols.load import ConvertJob, Engine
 from lakebed.engines.registry import local_engine
 from lakebed.errors import NotFound, StateError
 from lakebed.model import Delivery, Rounding, Slice, Staging, Totals
@@ -25,6 +25,7 @@ from lakebed.source.header import with_columns
 from lakebed.state.ledger import Ledger
 from lakebed.state.rebuild import describe_table
 from lakebed.state.records import LoadOutcome, LoadRecord, SumRecord, schema_changes
+from lakebed.table.slice_totals import slice_totals
 from lakebed.targets.address import Address
 from lakebed.targets.base import TableState, Target
 from lakebed.workspace import Workspace
@@ -279,12 +280,12 @@ def _totals(rows: int, sums: Iterable[SumRecord]) -> Totals:
     return Totals(rows, over_all, by_currency)
 
 
-def reconcile_load(target: Target, delivery: Delivery, committed: CommittedLoad) -> Reconciliation:
+def reconcile_load(target: Target, delivery: Delivery, committed: CommittedLoad, engine: Engine) -> Reconciliation:
     """What the source files summed up to, against what the committed table sums up to now."""
     plan, converted = committed.plan, committed.converted
     return Reconciliation(
         source=converted.source,
-        table=target.totals(delivery.slice, plan.sum_columns, currency=plan.currency_column),
+        table=slice_totals(target, delivery.slice, plan.sum_columns, currency=plan.currency_column, engine=engine),
         rounded={column: cost.difference for column, cost in converted.rounding.items() if cost.values},
         rounded_values={column: cost.values for column, cost in converted.rounding.items() if cost.values},
         rejected_rows=converted.rejected_rows,

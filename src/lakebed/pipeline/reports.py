@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 
-from lakebed.model import Delivery, DeliveryState, Totals
+from lakebed.model import EXACT, Delivery, DeliveryState, Totals
+from lakebed.schema.evolve import EvolutionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Reconciliation:
         if self.source.rows != self.table.rows:
             found.append(Difference("rows", Decimal(self.source.rows), Decimal(self.table.rows)))
         for column, expected in self.source.sums.items():
-            if expected + self.rounded.get(column, Decimal(0)) != (actual := self.table.sums.get(column, Decimal(0))):
+            rounded = EXACT.add(expected, self.rounded.get(column, Decimal(0)))
+            if rounded != (actual := self.table.sums.get(column, Decimal(0))):
                 found.append(Difference(column, expected, actual))
         if not self.rounded:
             for currency in {**self.source.by_currency, **self.table.by_currency}:
@@ -173,3 +175,46 @@ class RunReport:
             "warnings": list(self.warnings),
             "seconds": self.seconds,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of one file of an ingest: `action` is load, replace, skip or empty, and `reason` says why."""
+
+    path: str
+    file: str  # what its rows carry in lakebed_file
+    action: str
+    reason: str
+    rows: int
+    dialect: str | None = None
+
+
+@dataclass(frozen=True)
+class IngestReport(RunReport):
+    """What an ingest did: one delivery, made of files. Of a dry run it is what it would do.
+
+    `types` are those of the columns that the files brought, as the table has them; `removed` counts rows of files that
+    have a new content. With keys, `inserted` and `updated` are those of the merge.
+    """
+
+    files: tuple[FileReport, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+    loaded: int = 0
+    removed: int = 0
+    inserted: int | None = None
+    updated: int | None = None
+    dry_run: bool = False
+    plan: EvolutionPlan | None = field(default=None, compare=False, repr=False)
+
+    def to_dict(self) -> dict[str, object]:
+        result = {
+            **super().to_dict(),
+            "files": [asdict(file) for file in self.files],
+            "types": dict(self.types),
+            "loaded": self.loaded,
+            "removed": self.removed,
+            "inserted": self.inserted,
+            "updated": self.updated,
+            "dry_run": self.dry_run,
+        }
+        return result if self.plan is None else {**result, "plan": self.plan.to_dict()}

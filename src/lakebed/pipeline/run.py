@@ -10,7 +10,8 @@ from lakebed.checkpoints import pass_checkpoint
 from lakebed.engines.registry import require_engine
 from lakebed.errors import Changed, ClaimHeld, LakebedError, MissingFile, SourceError, TargetError
 from lakebed.model import Delivery
-from lakebed.pipeline.commit import commit_delivery
+from lakebed.pipeline.ahead import Ahead
+from lakebed.pipeline.commit import commit_delivery, plan_arrival
 from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.decide import Consent, Decision, current_delivery, decide, doubt_after_other_writers
 from lakebed.pipeline.discover import KnownDeliveries, discover_to_load, rediscover
@@ -27,6 +28,7 @@ from lakebed.state.claims import Claim
 from lakebed.state.rebuild import describe_table
 from lakebed.state.records import LoadRecord
 from lakebed.storage import system_errors
+from lakebed.table.events import Task, task
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
 from lakebed.targets.registry import require_target
@@ -87,17 +89,34 @@ def run(
         RunContext(workspace, ledger, place, watch, spark, steps=steps, consent=consent) as context,
     ):
         ledger.record_discovered(found.deliveries, superseded=found.superseded, source=place)
+        context.ahead = _look_ahead(context, known)
+        waiting = [(delivery, tables[ReportKey.of(delivery.slice)]) for delivery in found.deliveries]
         reports: list[DeliveryReport] = []
-        for delivery in found.deliveries:
+        for place_in_line, (delivery, address) in enumerate(waiting):
+            context.ahead.look(waiting[place_in_line:])
             with steps.of_delivery(delivery.slice):
-                address = tables[ReportKey.of(delivery.slice)]
                 reports.append(_run_delivery(context, delivery, address, known=known))
+            context.ahead.drop(delivery)
         return RunReport(
             tables=tuple(_table_reports(context, dict.fromkeys(tables.values()), reports)),
             deliveries=tuple(reports),
             warnings=found.all_warnings,
             seconds=_seconds_since(started),
         )
+
+
+def _ahead(context: RunContext) -> Ahead:
+    assert context.ahead is not None, "a run sets it before its first delivery"
+    return context.ahead
+
+
+def _look_ahead(context: RunContext, known: KnownDeliveries) -> Ahead:
+    def prepare(delivery: Delivery, address: Address) -> Delivery | None:
+        if _decide(context, context.target(address), delivery).action not in ("load", "replace"):
+            return None
+        return prepare_files(context, delivery, address)
+
+    return Ahead(context, prepare, lambda delivery, address: plan_arrival(context, address, delivery, known))
 
 
 def _run_delivery(
@@ -128,7 +147,7 @@ def _load_if_needed(
     context: RunContext, delivery: Delivery, address: Address, known: KnownDeliveries
 ) -> DeliveryReport:
     target = context.target(address)
-    with context.ledger.claim_load(target.address, delivery.slice) as claim:
+    with _ahead(context).claim(target, delivery) as claim:
         with context.steps.step("decide"):
             decision = _decide(context, target, delivery)
         if decision.action == "refuse":
@@ -189,8 +208,18 @@ def _load_delivery(
     context: RunContext, claim: Claim, delivery: Delivery, address: Address, known: KnownDeliveries
 ) -> DeliveryReport:
     """The steps of one delivery. The ledger records its begin, and its end or its failure."""
-    with context.steps.step("stage"):
-        ready = prepare_files(context, delivery, address)
+    with task("load", context.target(address).address) as told:
+        told.reads(sorted({file.uri.rpartition("/")[0] for file in delivery.files}))
+        return _load_and_reconcile(context, claim, delivery, address, known, told)
+
+
+def _load_and_reconcile(
+    context: RunContext, claim: Claim, delivery: Delivery, address: Address, known: KnownDeliveries, told: Task
+) -> DeliveryReport:
+    ready = _ahead(context).staged(delivery)
+    if ready is None:
+        with context.steps.step("stage"):
+            ready = prepare_files(context, delivery, address)
     target, ledger, started = context.target(address), context.ledger, time.monotonic()
     context.observer.loading(ready)
     ledger.begin_load(claim, target.address, ready.slice, ready.id)
@@ -201,7 +230,7 @@ def _load_delivery(
                 what=f"the load of {ready.slice} into {target.address}",
             )
             with context.steps.step("reconcile"):
-                reconciliation = reconcile_load(target, ready, committed)
+                reconciliation = reconcile_load(target, ready, committed, context.engine)
                 pass_checkpoint("reconciled")
     except (LakebedError, KeyboardInterrupt) as error:
         seconds = _seconds_since(started)
@@ -212,6 +241,9 @@ def _load_delivery(
     outcome = load_outcome(ready, committed, reconciliation, seconds)
     ledger.finish_load(claim, target.address, ready.slice, ready.id, outcome)
     remove_unneeded_copies(context.workspace, ledger, ready)
+    originals = {column.name: column.original or column.name for column in committed.plan.columns}
+    told.wrote(committed.plan.evolution, originals)
+    told.counted(rows=reconciliation.table.rows, files=len(committed.converted.files))
     return dataclasses.replace(
         DeliveryReport.of(ready, target.address, "loaded"),
         rows=reconciliation.table.rows,

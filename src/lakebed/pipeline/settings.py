@@ -23,6 +23,18 @@ PARAMETERS = (
     "reload",
     "replace",
     "accept_shrink",
+    "format",
+    "name",
+    "infer",
+    "types",
+    "keys",
+    "strategy",
+    "dedup_order_by",
+    "partition_by",
+    "delimiter",
+    "quote",
+    "encoding",
+    "dry_run",
 )
 
 
@@ -43,6 +55,7 @@ class RunSettings(TypedDict, total=False):
     no_stage: bool | None
     strict: bool | None
     parallelism: int | None
+    deliveries_at_once: int | None
     # under [spark] in lakebed.toml:
     master: str | None
     remote: str | None

@@ -13,7 +13,7 @@ from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.source.filters import DiscoverFilters
 from lakebed.source.header import with_columns
-from lakebed.source.stage import is_unchanged, remove_copies, remove_old_copies, stage_files
+from lakebed.source.stage import CopyAll, is_unchanged, remove_copies, remove_old_copies, stage_files
 from lakebed.state.ledger import Ledger
 from lakebed.targets.address import Address
 from lakebed.workspace import Workspace
@@ -72,7 +72,9 @@ def stage(
     return StageReport(workspace.settings.staging_location, staged)
 
 
-def stage_delivery(workspace: Workspace, ledger: Ledger, delivery: Delivery, observer: Observer) -> Delivery:
+def stage_delivery(
+    workspace: Workspace, ledger: Ledger, delivery: Delivery, observer: Observer, copy_all: CopyAll | None = None
+) -> Delivery:
     """The delivery with its files in staging. Raises Changed where it was written over meanwhile."""
     settings = workspace.settings
     observer.staging(delivery)
@@ -84,6 +86,7 @@ def stage_delivery(workspace: Workspace, ledger: Ledger, delivery: Delivery, obs
             settings.staging_location,
             parallel=settings.copies_at_once,
             progress=lambda _, size_bytes: observer.copied(size_bytes),
+            copy_all=copy_all,
         )
         if delivery.overwritten_in_place and not is_unchanged(delivery, workspace.storage):
             raise Changed(f"{delivery.slice} was written over while it was copied", uri=delivery.manifest or "")
@@ -94,16 +97,17 @@ def stage_delivery(workspace: Workspace, ledger: Ledger, delivery: Delivery, obs
 def prepare_files(context: RunContext, delivery: Delivery, address: Address) -> Delivery:
     """The delivery with its columns known and its files where the workers reach them.
 
-    A folder that is to be the table and that they do not reach is refused before anything is copied.
+    A table that lies where they do not reach is refused before anything is copied.
     """
-    if address.data_folder is not None:
-        context.require_shared(address.data_folder)
+    for place in context.target(address).write_places():
+        context.require_shared(place)
     if context.settings.no_stage:
         for file in delivery.files:
             context.require_shared(file.uri)
         return _with_columns(context, delivery)
     context.require_shared(context.settings.staging_location)
-    return _with_columns(context, stage_delivery(context.workspace, context.ledger, delivery, context.observer))
+    staged = stage_delivery(context.workspace, context.ledger, delivery, context.observer, context.copy_all(delivery))
+    return _with_columns(context, staged)
 
 
 def _with_columns(context: RunContext, delivery: Delivery) -> Delivery:

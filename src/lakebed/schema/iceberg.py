@@ -34,6 +34,7 @@ RULES = FormatRules(
     decimal_scale_may_grow=False,
     integer_to_decimal=False,
     integer_to_float=False,
+    date_to_timestamp=False,
     unsigned_integers=False,
     small_integers=False,
     nanoseconds=False,

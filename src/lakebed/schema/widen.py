@@ -10,6 +10,7 @@ from lakebed.schema.types import (
     Binary,
     Column,
     DataType,
+    Date,
     Decimal,
     Float,
     Integer,
@@ -44,6 +45,7 @@ class FormatRules:
     decimal_scale_may_grow: bool = True
     integer_to_decimal: bool = True
     integer_to_float: bool = True
+    date_to_timestamp: bool = True
     unsigned_integers: bool = True
     small_integers: bool = True
     nanoseconds: bool = True
@@ -221,8 +223,19 @@ def _widen_scalar(current: DataType, incoming: DataType, rules: FormatRules) -> 
                 return "one has a time zone and the other has none"
             # The same instants, whatever the zone they are shown in: the target's stays.
             return Timestamp(max(current.unit, incoming.unit, key=UNITS.index), current.zone)
+        case (Date(), Timestamp()):
+            if not rules.date_to_timestamp:
+                return "the target's format cannot turn a column of dates into timestamps"
+            return _holding_days(incoming)
+        case (Timestamp(), Date()):
+            return _holding_days(current)
         case _:
             return "no type holds the values of both"
+
+
+def _holding_days(moment: Timestamp) -> DataType | str:
+    """A day becomes its first moment, of which a cast makes the same day again."""
+    return "a date has no time zone and the other has one" if moment.zone is not None else moment
 
 
 def _widen_integers(current: Integer, incoming: Integer) -> DataType | str:

@@ -7,19 +7,32 @@ still true; the record is written after the copy, and the copy appears whole, so
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from lakebed.errors import Changed, MissingFile, NotFound
+from lakebed.errors import Changed, LakebedError, MissingFile, NotFound
+from lakebed.kernels.copy import CopiedBytes
 from lakebed.model import Delivery, Slice, SourceFile, StagedFile
-from lakebed.storage import CHUNK_BYTES, Entry, Storage, absolute, is_local, join, local_path, make_private_folder
+from lakebed.storage import (
+    CHUNK_BYTES,
+    Copied,
+    Entry,
+    Storage,
+    absolute,
+    is_local,
+    join,
+    local_path,
+    make_private_folder,
+)
 
 RECORD_SUFFIX = ".staged.json"
 # Called from several threads with the bytes that have arrived; a file that is there already arrives at once.
 CopyProgress: TypeAlias = Callable[[SourceFile, int], None]
+# Copies files, each from one place to another, and says what arrived or why not: an engine's workers, for instance.
+CopyAll: TypeAlias = Callable[[Sequence[tuple[str, str]]], Sequence[CopiedBytes | LakebedError]]
 
 # A staged file, its record, or what a copy that was killed left of one.
 _OURS = re.compile(r"\.?\d{5}-")
@@ -55,20 +68,29 @@ class _Record:
 
 
 def stage_files(
-    delivery: Delivery, storage: Storage, folder: str, *, parallel: int = 4, progress: CopyProgress | None = None
+    delivery: Delivery,
+    storage: Storage,
+    folder: str,
+    *,
+    parallel: int = 4,
+    progress: CopyProgress | None = None,
+    copy_all: CopyAll | None = None,
 ) -> StagedDelivery:
     """Copies a delivery's files to staging. Files that an earlier run brought, and that are still right, stay.
 
-    Raises Changed where a file is no longer the one that was discovered, and MissingFile where it is gone; what was
-    copied until then is kept for the next try.
+    Threads of this process copy them, unless `copy_all` does. Raises Changed where a file is no longer the one that was
+    discovered, and MissingFile where it is gone; what was copied until then is kept for the next try.
     """
     if is_local(folder):
         make_private_folder(local_path(absolute(folder)))
     place = staging_place(delivery, folder)
+    arrived = {} if copy_all is None else _copy_elsewhere(copy_all, delivery, storage, place)
     records: dict[str, tuple[str, _Record]] = {}
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="stage") as workers:
         work = {
-            workers.submit(_stage_file, file, number, delivery, storage, place, progress): file
+            workers.submit(
+                _stage_file, file, _copy_of(file, number, place), delivery, storage, progress, arrived.get(file.uri)
+            ): file
             for number, file in enumerate(delivery.files, start=1)
         }
         try:
@@ -144,18 +166,37 @@ def remove_old_copies(
     return _remove(storage, old)
 
 
+def _copy_elsewhere(
+    copy_all: CopyAll, delivery: Delivery, storage: Storage, place: str
+) -> dict[str, CopiedBytes | LakebedError]:
+    """What arrived of the files that staging does not hold yet, by their addresses."""
+    wanted = [(file, _copy_of(file, number, place)) for number, file in enumerate(delivery.files, start=1)]
+    lacking = [(file.uri, target) for file, target in wanted if _valid_record(file, storage, target) is None]
+    return dict(zip((uri for uri, _ in lacking), copy_all(lacking), strict=True)) if lacking else {}
+
+
+def _copy_of(file: SourceFile, number: int, place: str) -> str:
+    return join(place, f"{number:05d}-{_safe(file.key.rsplit('/', 1)[-1])}")
+
+
 def _stage_file(
-    file: SourceFile, number: int, delivery: Delivery, storage: Storage, place: str, progress: CopyProgress | None
+    file: SourceFile,
+    target: str,
+    delivery: Delivery,
+    storage: Storage,
+    progress: CopyProgress | None,
+    arrived: CopiedBytes | LakebedError | None,
 ) -> tuple[str, _Record]:
     """Where the copy of a file lies, and its record."""
-    target = join(place, f"{number:05d}-{_safe(file.key.rsplit('/', 1)[-1])}")
     if (record := _valid_record(file, storage, target)) is not None:
         if progress is not None:
             progress(file, record.size_bytes)
         return target, record
     try:
-        copied = storage.copy(
-            file.uri, target, progress=None if progress is None else lambda arrived: progress(file, arrived)
+        copied = (
+            storage.copy(file.uri, target, progress=None if progress is None else lambda size: progress(file, size))
+            if arrived is None
+            else _brought(file, arrived, storage, progress)
         )
     except NotFound as error:
         raise MissingFile(
@@ -177,6 +218,19 @@ def _stage_file(
     )
     storage.put(target + RECORD_SUFFIX, json.dumps(asdict(record)).encode())
     return target, record
+
+
+def _brought(
+    file: SourceFile, arrived: CopiedBytes | LakebedError, storage: Storage, progress: CopyProgress | None
+) -> Copied:
+    """What others copied. It is a copy of what is there now: a file that was written over meanwhile is seen by that."""
+    if isinstance(arrived, LakebedError):
+        raise arrived
+    if arrived.size_bytes != file.size_bytes:
+        raise Changed(f"{file.uri} was {file.size_bytes} bytes long and gave {arrived.size_bytes}", uri=file.uri)
+    if progress is not None:
+        progress(file, arrived.size_bytes)
+    return Copied(arrived.size_bytes, arrived.sha256, storage.head(file.uri).etag)
 
 
 def _valid_record(file: SourceFile, storage: Storage, target: str) -> _Record | None:

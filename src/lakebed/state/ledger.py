@@ -4,12 +4,24 @@ It is a memory, not the truth: the tables are. Everything that decides about row
 ledger is rebuilt from them (`rebuild`). Every method is one transaction.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Table, and_, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Row,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from lakebed.model import Delivery, DeliveryState, Slice, StagedFile
@@ -19,6 +31,7 @@ from lakebed.state.database import open_database, open_database_read_only, trans
 from lakebed.state.records import (
     ClaimRecord,
     DeliveryRecord,
+    FileRecord,
     IdentityRecord,
     LoadOutcome,
     LoadRecord,
@@ -32,6 +45,7 @@ from lakebed.state.records import (
 )
 from lakebed.state.tables import (
     DELIVERIES,
+    FILES,
     IDENTITIES,
     LOADS,
     SCHEMA_CHANGES,
@@ -212,6 +226,50 @@ class Ledger:
         where = _matches(SUMS, _table_key(table, slice_, delivery))
         return tuple(rows.sum_record(row) for row in self._all(SUMS, SUMS.c.column_name, SUMS.c.currency, where=where))
 
+    # files that were ingested
+
+    def files(self, table: str) -> tuple[FileRecord, ...]:
+        """The files of a table, by path; of a path with a new content both, until the new one is loaded."""
+        found = self._all(FILES, FILES.c.path, FILES.c.at, where=FILES.c.table_address == table)
+        return tuple(rows.file_record(row) for row in found)
+
+    def begin_files(self, claim: Claim, table: str, files: Iterable[FileRecord]) -> None:
+        """These are about to be committed. Recorded before, so that a crash leaves no path unknown."""
+        now = datetime.now(UTC)
+        with transaction(self._engine) as connection:
+            claim.require(connection)
+            new = [{**_file_key(table, file), **rows.of_file(file), "at": now} for file in files]
+            _upsert_all(connection, FILES, new, key=_FILE_KEY, update=("at",))
+
+    def finish_files(
+        self,
+        claim: Claim,
+        table: str,
+        files: Iterable[FileRecord],
+        *,
+        left: str | None = None,
+        version: str | None = None,
+        identities: Mapping[str, str] | None = None,
+        changes: Iterable[SchemaChange] = (),
+    ) -> None:
+        """These are loaded, and what their paths held before is forgotten; names and history come with them."""
+        with transaction(self._engine) as connection:
+            claim.require(connection)
+            loaded = [{**_file_key(table, file), **rows.of_file(file)} for file in files]
+            if loaded:
+                earlier = (
+                    (FILES.c.table_address == table)
+                    & (FILES.c.path == bindparam("own_path"))
+                    & (FILES.c.identity != bindparam("own_identity"))
+                )
+                own = [{"own_path": one["path"], "own_identity": one["identity"]} for one in loaded]
+                connection.execute(delete(FILES).where(earlier), own)
+            _upsert_all(connection, FILES, loaded, key=_FILE_KEY, update=tuple(rows.of_file(_NO_FILE)))
+            _remember(connection, table, identities or {}, None)
+            _record_changes(connection, table, changes, {}, version)
+            if left is not None:
+                _upsert(connection, TABLES, {"table_address": table}, {"version_left": left})
+
     # columns
 
     def identities(self, table: str) -> tuple[IdentityRecord, ...]:
@@ -272,6 +330,33 @@ class Ledger:
         query = select(table).order_by(*order)
         with transaction(self._engine) as connection:
             return list(connection.execute(query if where is None else query.where(where)).all())
+
+
+_FILE_KEY = ("table_address", "path", "identity")
+_NO_FILE = FileRecord("", "", "", 0, None)
+
+
+def _file_key(table: str, file: FileRecord) -> dict[str, object]:
+    return {"table_address": table, "path": file.path, "identity": file.identity}
+
+
+def _upsert_all(
+    connection: Connection,
+    table: Table,
+    values: Sequence[Mapping[str, object]],
+    *,
+    key: Sequence[str],
+    update: Sequence[str],
+) -> None:
+    """Many rows in one statement: of those that are there the columns of `update` become the new ones."""
+    if not values:
+        return
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table)
+    changed = {name: statement.excluded[name] for name in update}
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=list(key), set_=changed), [dict(one) for one in values]
+    )
 
 
 def _key(slice_: Slice, delivery: str) -> dict[str, object]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from lakebed.errors import StateError
-from lakebed.state.tables import METADATA, TABLES, VERSION
+from lakebed.state.tables import FILES, METADATA, TABLES, VERSION
 
 Migration: TypeAlias = Callable[[Connection], None]
 
@@ -21,8 +21,13 @@ def _remember_files_and_versions(connection: Connection) -> None:
     TABLES.create(connection)
 
 
+def _remember_ingested_files(connection: Connection) -> None:
+    """The files that `lakebed ingest` has loaded, by path and checksum."""
+    FILES.create(connection)
+
+
 # Step i leads from version i + 1 to version i + 2.
-MIGRATIONS: tuple[Migration, ...] = (_remember_files_and_versions,)
+MIGRATIONS: tuple[Migration, ...] = (_remember_files_and_versions, _remember_ingested_files)
 
 
 def version_of(connection: Connection | None, migrations: Sequence[Migration] = MIGRATIONS) -> int:

@@ -135,6 +135,19 @@ class SumRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class FileRecord:
+    """A file that was ingested into a table, or was about to be when its run ended: then it is still `loading`."""
+
+    path: str
+    identity: str
+    sha256: str
+    size_bytes: int
+    etag: str | None
+    rows: int = 0
+    state: Literal["loading", "loaded"] = "loading"
+
+
+@dataclass(frozen=True, slots=True)
 class StagingFolder:
     """A folder that a job was about to write into: whatever lies there without a commit is an orphan."""
 

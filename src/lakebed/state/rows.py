@@ -8,6 +8,7 @@ from sqlalchemy import Row
 from lakebed.model import Delivery, Slice, StagedFile
 from lakebed.state.records import (
     DeliveryRecord,
+    FileRecord,
     IdentityRecord,
     LoadOutcome,
     LoadRecord,
@@ -50,6 +51,29 @@ def delivery(row: _Row) -> DeliveryRecord:
         discovered_at=row.discovered_at,
         updated_at=row.updated_at,
         file_uris=None if row.file_uris is None else tuple(row.file_uris),
+    )
+
+
+def of_file(file: FileRecord) -> dict[str, object]:
+    return {
+        "sha256": file.sha256,
+        "size_bytes": file.size_bytes,
+        "etag": file.etag,
+        "rows_loaded": file.rows,
+        "state": file.state,
+        "at": datetime.now(UTC),
+    }
+
+
+def file_record(row: _Row) -> FileRecord:
+    return FileRecord(
+        path=row.path,
+        identity=row.identity,
+        sha256=row.sha256,
+        size_bytes=row.size_bytes,
+        etag=row.etag,
+        rows=row.rows_loaded,
+        state=row.state,
     )
 
 

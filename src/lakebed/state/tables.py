@@ -146,6 +146,21 @@ SUMS = Table(
     Column("at", UtcTime, nullable=False),
 )
 
+FILES = Table(
+    "lakebed_files",
+    METADATA,
+    Column("table_address", String, primary_key=True),
+    Column("path", String, primary_key=True),
+    # What the rows of the file carry: an identity of several contents of one path, of which one is loaded.
+    Column("identity", String, primary_key=True),
+    Column("sha256", String, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("etag", String),
+    Column("rows_loaded", BigInteger, nullable=False),
+    Column("state", String, nullable=False),
+    Column("at", UtcTime, nullable=False),
+)
+
 CLAIMS = Table(
     "lakebed_claims",
     METADATA,

@@ -7,19 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import Settings
 from lakebed.engines.protocols.load import CompactJob, Engine
 from lakebed.engines.registry import local_engine, require_engine
 from lakebed.errors import ConfigError, EngineError
-from lakebed.model import PERIOD, Compacted, DataFile
+from lakebed.model import PERIOD, Compacted, DataFile, SortKey
 from lakebed.retry import retry
 from lakebed.schema.evolve import Policy, plan_evolution
 from lakebed.schema.types import List, Map, Schema, Struct, fold
 from lakebed.state.records import SchemaChange
 from lakebed.state.unrecorded import told_properties
 from lakebed.storage import Storage
+from lakebed.subject import working_on
+from lakebed.table.lent_keys import storage_of
 from lakebed.table.read import TableLike, open_table
 from lakebed.table.schema_history import SchemaHistory
 from lakebed.targets.base import Change, Settles, TableState, Target
@@ -100,7 +103,8 @@ def compact(
     """Makes few files of many small ones, partition by partition, and changes no row.
 
     New files are about `target_size` large; files of three quarters of it stay as they are. `period` compacts one month
-    of a table that `lakebed run` loaded. With `sort_by` the rows of each new file are in that order. It runs in this
+    of a table that `lakebed run` loaded. With `sort_by` the rows of each new file are in that order, NULL last, and
+    without it in the sort order of an Iceberg table that has one. It runs in this
     process, or on Spark where `spark`, `master` or `remote` say which. Rows, NULLs and exact sums of what was written
     are compared with what was read before the commit. With `dry_run` it says what it would do and touches nothing.
 
@@ -121,17 +125,21 @@ def compact(
             f"{table.address} is not made of files that could be put together",
             remedy="Compact Parquet and Iceberg tables; DuckDB tidies its own file up: CHECKPOINT, or VACUUM.",
         )
+    storage = storage_of(table, workspace.storage)
     if not dry_run and isinstance(table, Settles) and table.settle():
         log.info("files of %s that other writers had covered were rewritten first", table.address)
     # A table with snapshots keeps its history itself; one that the caller opened has no ledger.
     kept = table is target or isinstance(table, HasSnapshots)
     history = SchemaHistory(table, None if kept else workspace.settings.ledger_place)
-    run = _Run(table, workspace.storage, wanted, period, columns, history)
+    run = _Run(table, storage, wanted, period, columns, history)
     if dry_run:
         state = run.state()
         return _result(table, run.plan(state), dry_run=True)
     on_spark = spark is not None or master is not None or remote is not None
-    with _engine(workspace, spark, on_spark=on_spark, table=table) as engine:
+    with (
+        working_on({"run": uuid4().hex, "task": "compact", "table": table.address}),
+        _engine(workspace.settings, storage, spark, on_spark=on_spark, table=table) as engine,
+    ):
         return retry(lambda: run.attempt(engine), what=f"the compaction of {table.address}")
 
 
@@ -154,6 +162,7 @@ class _Run:
 
     def plan(self, state: TableState) -> CompactPlan:
         order = _order(self.target.address, self.sort_by, state, in_path=self.target.capabilities.partition_in_path)
+        order = order or tuple(key.column for key in state.order)
         files = state.files if self.period is None else _of_period(self.target.address, state, self.period)
         # A file of an earlier partitioning may hold rows of several partitions of today: it stays where it is.
         today = {fold(name) for name in state.partition_by}
@@ -180,8 +189,8 @@ class _Run:
         evolution = plan_evolution(state.schema, state.schema, Policy(rules=self.target.capabilities.rules))
         staging = self.target.stage(state, evolution)
         try:
-            names = tuple(state.schema[name].name for name in self.sort_by)
-            done = engine.compact(CompactJob(plan.packs, staging, names))
+            order = tuple(SortKey(name) for name in _spelled(state.schema, self.sort_by)) or state.order
+            done = engine.compact(CompactJob(plan.packs, staging, order))
             pass_checkpoint("files written")
             _require_same_rows(self.target.address, plan, done)
             written = tuple(file for one in done for file in one.files)
@@ -301,20 +310,21 @@ def _differing(one: Compacted) -> str:
 
 
 @contextmanager
-def _engine(workspace: Workspace, spark: "SparkSession | None", *, on_spark: bool, table: Target) -> Iterator[Engine]:
+def _engine(
+    settings: Settings, storage: Storage, spark: "SparkSession | None", *, on_spark: bool, table: Target
+) -> Iterator[Engine]:
     """This process, or Spark where a session, or where to open one, was given."""
     if not on_spark:
-        yield local_engine(workspace.storage.settings)
+        yield local_engine(storage.settings)
         return
     require_engine("spark", f"the compaction of {table.address} on Spark")
     from lakebed.engines.spark.load import SparkEngine
     from lakebed.engines.spark.session import open_session, require_shared
 
-    settings: Settings = workspace.settings
     with open_session(settings, spark=spark) as session:
         for file in table.state().files[:1]:
             require_shared(file.uri, session)
-        yield SparkEngine(session.spark, workspace.storage.settings)
+        yield SparkEngine(session.spark, storage.settings)
 
 
 def _in_history(plan: CompactPlan) -> SchemaChange:

@@ -37,8 +37,9 @@ from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.types import Schema, fold
 from lakebed.state.unrecorded import change_properties
 from lakebed.storage import Storage
+from lakebed.table.events import Task, task
 from lakebed.table.lent_keys import borrow_keys
-from lakebed.table.merge_input import readable
+from lakebed.table.merge_input import input_paths, readable
 from lakebed.table.recount import Recount
 from lakebed.table.schema_history import SchemaHistory
 from lakebed.targets.address import Address, open_target
@@ -102,23 +103,46 @@ def merge(
     options = EngineOptions(spark, asks_for_session, require_flag(use_merge))
     chosen = _engine(engine, source, options)
     table = _open(target, settings, storage, read_only=dry_run)
-    storage = borrow_keys(storage, table, source)
-    with readable(source, table, storage) as given, chosen.open(given, storage.settings.resolved(), settings) as rows:
-        run = _Run(
+    storage = borrow_keys(storage, table)
+    with (
+        task("merge", table.address, dry_run=dry_run) as told,
+        readable(source, table, storage) as given,
+        chosen.open(given, storage.settings.resolved(), settings) as rows,
+    ):
+        told.reads(input_paths(source))
+        done = merge_rows(
             spec,
             rows,
             table,
             storage,
+            told,
             dry_run=dry_run,
             use_merge=options.use_merge,
             ledger_place=None if table is target else settings.ledger_place,
         )
-        try:
-            with count_retries() as count:
-                done = retry(run.attempt, what=f"the merge into {table.address}")
-            return replace(done, retries=count.retries)
-        except ConcurrentModification as error:
-            raise refusals.concurrent(spec, target=table.address) from error
+        told.counted(rows=done.inserted + done.updated, files=len(done.files))
+        return done
+
+
+def merge_rows(
+    spec: MergeSpec,
+    rows: MergeSource,
+    table: Target,
+    storage: Storage,
+    told: Task,
+    *,
+    dry_run: bool = False,
+    use_merge: bool | None = None,
+    ledger_place: str | Path | None = None,
+) -> MergeResult:
+    """Merges what an engine holds, and as often as another writer commits first tries again."""
+    run = _Run(spec, rows, table, storage, told, dry_run=dry_run, use_merge=use_merge, ledger_place=ledger_place)
+    try:
+        with count_retries() as count:
+            done = retry(run.attempt, what=f"the merge into {table.address}")
+        return replace(done, retries=count.retries)
+    except ConcurrentModification as error:
+        raise refusals.concurrent(spec, target=table.address) from error
 
 
 def _engine(engine: str | MergeEngine | None, source: MergeInput, options: EngineOptions) -> MergeEngine:
@@ -152,6 +176,7 @@ class _Run:
     rows: MergeSource
     target: Target
     storage: Storage
+    told: Task
     dry_run: bool
     use_merge: bool | None = None
     ledger_place: str | Path | None = None  # None where the caller opened the target itself
@@ -402,6 +427,7 @@ class _Run:
 
     def _remember(self, evolution: EvolutionPlan, version: str) -> None:
         SchemaHistory(self.target, self.ledger_place).record(evolution, version)
+        self.told.wrote(evolution)
 
     @contextmanager
     def _staging(self, state: TableState, plan: MergePlan | Unified, partition_by: Sequence[str]) -> Iterator[Staging]:

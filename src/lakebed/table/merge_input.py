@@ -19,6 +19,7 @@ from lakebed.engines.shared.sources import BATCH_ROWS, spooled
 from lakebed.errors import InvalidMergeArgument, NotFound, SourceError
 from lakebed.kernels.conform import conform
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.mapped import map_table
 from lakebed.model import SourceFile
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.storage import Storage, absolute, is_local, local_path, unknown_scheme
@@ -54,8 +55,7 @@ def readable(source: Any, target: Target, storage: Storage) -> Iterator[MergeInp
             # Polars streams the query to a file: collecting it would hold all rows in memory.
             path = Path(folder, "source.arrow")
             source.sink_ipc(path, compression="uncompressed")
-            with pa.memory_map(str(path)) as mapped:
-                yield pa.ipc.open_file(mapped).read_all()
+            yield map_table(str(path))
     elif isinstance(source, list | tuple):
         with _held(_from_list(source, target, storage)) as given:
             yield given
@@ -64,6 +64,12 @@ def readable(source: Any, target: Target, storage: Storage) -> Iterator[MergeInp
             yield given
     else:
         yield source
+
+
+def input_paths(source: object) -> list[str]:
+    """Where the source lies, as far as it says so: the paths that it is or lists."""
+    listed = source if isinstance(source, list | tuple) else [source]
+    return [fspath(one) for one in listed if isinstance(one, str | PathLike)]
 
 
 @dataclass(frozen=True)

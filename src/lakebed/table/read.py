@@ -14,6 +14,8 @@ from lakebed.model import ScanFile
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_schema
 from lakebed.schema.spark import quote_identifier
 from lakebed.schema.types import Schema, fold
+from lakebed.storage import Storage
+from lakebed.table.lent_keys import storage_of
 from lakebed.table.where import Condition, UnknownCondition, Where, excludes, parse_where
 from lakebed.targets.address import Address
 from lakebed.targets.base import Target
@@ -67,7 +69,8 @@ def read(
     """
     opened = open_table(target, workdir=workdir, read_only=True)
     if spark is not None:
-        return frame(spark, opened, load_settings().storage, columns=columns, where=where)
+        storage = storage_of(opened, Storage(load_settings().storage))
+        return frame(spark, opened, storage.settings, columns=columns, where=where)
     if where is None:
         return opened.read(columns)
     state = opened.state()

@@ -18,8 +18,8 @@ from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeJob
 from lakebed.engines.shared.failures import arrow_failures
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels.columns import top_level_ids, with_ids
-from lakebed.kernels.keys import KeyIndex
-from lakebed.kernels.merge import match
+from lakebed.kernels.keys import KeyIndex, KeyLookup
+from lakebed.kernels.merge import match, read_keys
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
 from lakebed.merge_core.plan import Matches
@@ -36,7 +36,7 @@ MOST_ROWS_OF_OTHERS = 5_000_000
 class Recount:
     """The keys of a checked source, to be looked up again."""
 
-    index: KeyIndex
+    index: KeyLookup
     schema: pa.Schema
     storage: StorageSettings
     most_rows: int | None
@@ -45,7 +45,7 @@ class Recount:
     @classmethod
     def of(cls, source: CheckedSource, storage: StorageSettings) -> "Recount | None":
         """None where the source is too large to hand over its keys."""
-        if source.only_extremes:
+        if source.only_extremes and source.index is None:
             return None
         index = source.index or KeyIndex(source.keys.columns)
         most_rows = MOST_ROWS_OF_OTHERS if source.distributed else None
@@ -73,8 +73,8 @@ class Recount:
         plan, folder = job.plan, job.staging.folder
         files = [DataFile(join(folder, file.path), file.rows, file.size_bytes, file.partition) for file in merged.files]
         stayed = 0 if plan.spec.effects.delete_matched else sum(plan.matched.get(file.uri, 0) for file in plan.rewrite)
-        found = self._look(plan.spec, files, FileLayout(job.in_path, top_level_ids(job.physical)))
-        if found and (rows := sum(map(len, found))) != stayed + merged.counts.inserted:
+        rows = self._count(plan.spec, files, FileLayout(job.in_path, top_level_ids(job.physical)))
+        if rows is not None and rows != stayed + merged.counts.inserted:
             raise _disagreement(
                 plan.spec,
                 f"{merged.counts.inserted} rows were inserted and {stayed} matched ones rewritten, and {rows} rows of "
@@ -83,19 +83,36 @@ class Recount:
 
     def _look(self, spec: MergeSpec, files: Sequence[DataFile], layout: FileLayout) -> list[pa.Array]:
         """For each file the keys of its rows that the source has, by number; nothing where it would be too much."""
-        if not files or (self.most_rows is not None and sum(file.rows for file in files) > self.most_rows):
-            return []
-        # Each share hashes the source's keys again: no more of them than there are files of so many rows.
-        worth = sum(file.rows for file in files) // max(1, self.index.rows)
-        count = max(1, min(THREADS, len(files), worth))
-        shares = [files[start::count] for start in range(count)]
+        shares = self._shares(files)
         with arrow_failures(spec), ThreadPoolExecutor(THREADS) as pool:
             done = list(pool.map(partial(self._look_into, layout), shares))
-        return [done[place % len(shares)][place // len(shares)] for place in range(len(files))]
+        return [done[place % len(shares)][place // len(shares)] for place in range(len(files) if shares else 0)]
+
+    def _count(self, spec: MergeSpec, files: Sequence[DataFile], layout: FileLayout) -> int | None:
+        """How many rows of these files have a key of the source; None where it would be too much to read."""
+        shares = self._shares(files)
+        if not shares:
+            return None
+        with arrow_failures(spec), ThreadPoolExecutor(THREADS) as pool:
+            return sum(pool.map(partial(self._count_in, layout), shares))
+
+    def _shares(self, files: Sequence[DataFile]) -> list[Sequence[DataFile]]:
+        """The files in as many shares as are looked into at a time; none where it would be too much."""
+        rows = sum(file.rows for file in files)
+        if not files or (self.most_rows is not None and rows > self.most_rows):
+            return []
+        # Each share hashes the source's keys again: no more of them than there are files of so many rows.
+        worth = rows // max(1, self.index.rows) if isinstance(self.index, KeyIndex) else 1
+        count = max(1, min(THREADS, len(files), worth))
+        return [files[start::count] for start in range(count)]
 
     def _look_into(self, layout: FileLayout, files: Sequence[DataFile]) -> list[pa.Array]:
         keys = with_ids(self.schema, layout.field_ids)
         return [one.positions for one in match(files, keys, self.index, self.storage, in_path=layout.in_path)]
+
+    def _count_in(self, layout: FileLayout, files: Sequence[DataFile]) -> int:
+        keys = with_ids(self.schema, layout.field_ids)
+        return self.index.count(read_keys(file, keys, self.storage, in_path=layout.in_path) for file in files)
 
 
 def _disagreement(spec: MergeSpec, what: str) -> DatasetMergeError:

@@ -18,6 +18,7 @@ class Replacement:
     files: tuple[WrittenFile, ...]
     properties: Mapping[str, str] = field(default_factory=dict)
     txn: Txn | None = None
+    follows_nobody: bool = False  # as of a Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ def replace_slice(
         remove_slice=replacement.slice,
         properties=replacement.properties,
         txn=replacement.txn,
+        follows_nobody=replacement.follows_nobody,
     )
     commit = target.commit(state, staging, change)
     if target.capabilities.made_of_files:

@@ -4,8 +4,7 @@ import json
 import pickle
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from uuid import uuid4
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -25,6 +24,7 @@ from lakebed.schema.arrow import from_arrow_schema, to_arrow_schema
 from lakebed.schema.spark import from_spark_json, to_spark_ddl
 from lakebed.schema.types import fold
 from lakebed.storage import Storage, is_local, join, local_path
+from lakebed.table.lent_keys import storage_of
 from lakebed.table.read import open_table, plan_scan, prune_files, select_columns
 from lakebed.table.where import parse_where
 from lakebed.table.write import plan_rows, write_rows
@@ -141,11 +141,10 @@ def plan_read(options: SourceOptions, wire: pa.Schema) -> tuple[bytes, list[byte
     plan = select_columns(plan, list({fold(name): name for name in names}.values()))
     if condition is not None:
         plan = prune_files(plan, condition)
-    scan = Scan((), plan.physical, options.settings.storage.resolved())
+    storage = storage_of(target, Storage(options.settings.storage))
+    scan = Scan((), plan.physical, storage.settings.resolved())
     payload = TableRows(scan, wire, None if condition is None else condition.expression)
-    return pickle.dumps(payload), [
-        pickle.dumps(ScanFile(file.uri, dict(file.partition), file.deletes)) for file in plan.files
-    ]
+    return pickle.dumps(payload), [pickle.dumps(replace(file, partition=dict(file.partition))) for file in plan.files]
 
 
 def plan_parts(options: SourceOptions, schema_json: str, spec: WriteSpec) -> bytes:
@@ -153,7 +152,7 @@ def plan_parts(options: SourceOptions, schema_json: str, spec: WriteSpec) -> byt
     settings = options.settings
     incoming = _incoming(schema_json)
     evolution, staging = plan_rows(spec, incoming, options.open(read_only=False))
-    folder = join(settings.staging_location, f"write-{uuid4().hex}")
+    folder = settings.new_work_folder("write")
     parts = Staging("", folder, staging.schema, staging.partition_by)
     job = RowsJob(evolution, parts, spec.typed_slice(evolution))
     return pickle.dumps(job.task(incoming, settings.storage.resolved()))

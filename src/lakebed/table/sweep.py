@@ -2,17 +2,20 @@
 
 import logging
 import os
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from lakebed.config import WORK_FOLDER
 from lakebed.state.ledger import Ledger
 from lakebed.state.records import StagingFolder
-from lakebed.storage import Storage, is_local
+from lakebed.storage import Entry, Storage, absolute, is_local, join
 from lakebed.table.history import require_snapshots
+from lakebed.table.lent_keys import storage_of
 from lakebed.table.read import TableLike, open_table, open_workspace
 from lakebed.targets.base import Target
-from lakebed.targets.shared.containment import LinkGuard
+from lakebed.targets.shared.containment import LinkGuard, require_no_link
 from lakebed.targets.snapshots import Expired, HasSnapshots
 from lakebed.workspace import Workspace
 
@@ -53,11 +56,12 @@ def sweep(
 ) -> Swept:
     """Removes what crashed runs left, and with `expire_days` snapshots of an Iceberg table older than that.
 
-    Two kinds are found: folders that the ledger recorded before a load wrote into them, once no run that could still
-    commit them is alive; and data files, manifests and metadata of any writer of ours, by their names, once they are
-    older than `older_than_days`, three days if it is None. Files that a table, a snapshot, a branch or a tag names
-    stay, and so do those of a local writer that runs, whatever their age. Without a target it is every table of the
-    ledger.
+    Three kinds are found: folders that the ledger recorded before a load wrote into them, once no run that could still
+    commit them is alive; data files, manifests and metadata of any writer of ours, by their names, once they are
+    older than `older_than_days`, three days if it is None; and as old ones the work folders of merges on a cluster and
+    of `df.write.format("lakebed")`, whose driver died. Files that a table, a snapshot, a branch or a tag names stay,
+    and so do those of a local writer that runs, whatever their age. Without a target it is every table of the ledger,
+    and the work folders, which belong to none.
 
     >>> lakebed.sweep(dry_run=True).files
     ()
@@ -79,6 +83,8 @@ def sweep(
         places = [only] if only is not None else _known_tables(workspace, ledger, read_only=dry_run)
     limit = datetime.now(UTC) - timedelta(days=SAFE_AGE_DAYS if older_than_days is None else older_than_days)
     loose = tuple(uri for place in places for uri in _sweep_table(place, limit, dry_run=dry_run))
+    if only is None:
+        loose += _sweep_work_folders(workspace, limit, dry_run=dry_run)
     expired = Expired((), ())
     if expire_days is not None:
         before = datetime.now(UTC) - timedelta(days=expire_days)
@@ -107,6 +113,29 @@ def _sweep_table(target: Target, before: datetime, *, dry_run: bool) -> tuple[st
     return found
 
 
+def _sweep_work_folders(workspace: Workspace, before: datetime, *, dry_run: bool) -> tuple[str, ...]:
+    """What merges and writes left between two steps: folders in which everything is old."""
+    place, storage = absolute(workspace.settings.staging_location), workspace.storage
+    by_folder: dict[str, list[Entry]] = {}
+    for entry in storage.list(place):
+        name = entry.uri.removeprefix(f"{place}/").partition("/")[0]
+        if WORK_FOLDER.fullmatch(name):
+            by_folder.setdefault(name, []).append(entry)
+    old = {
+        name: [entry.uri for entry in entries]
+        for name, entries in by_folder.items()
+        if all(entry.modified is not None and entry.modified < before for entry in entries)
+    }
+    if not dry_run:
+        for name, uris in old.items():
+            if is_local(place):
+                require_no_link(join(place, name))
+                shutil.rmtree(join(place, name))
+            else:
+                storage.delete(uris)
+    return tuple(uri for uris in old.values() for uri in uris)
+
+
 @dataclass(frozen=True, slots=True)
 class Leftovers:
     """What lay in the folder of a run that is over."""
@@ -130,6 +159,7 @@ def sweep_orphan(
             target.address,
         )
         return Leftovers(orphan.folder, (), ())
+    storage = storage_of(target, storage)
     # Asked first: a target that finishes a crashed commit when it is opened moves files out of the folder.
     named = {_plain(uri) for uri in _named(target)}
     inside = [entry.uri for entry in storage.list(orphan.folder)]

@@ -23,6 +23,9 @@ from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
 from lakebed.schema.types import fold
 from lakebed.storage import Storage
+from lakebed.table.events import Task, task
+from lakebed.table.lent_keys import borrow_keys
+from lakebed.table.merge_input import input_paths
 from lakebed.table.read import TableLike
 from lakebed.table.replace import Replacement, replace_slice
 from lakebed.table.schema_history import SchemaHistory
@@ -74,23 +77,38 @@ def write(
     flags = {"workdir": None if workdir is None else os.fspath(workdir), "master": master, "remote": remote}
     settings = load_settings(flags)
     storage = storage or Storage(settings.storage)
+    if not isinstance(target, str | os.PathLike):
+        storage = borrow_keys(storage, target)
     asks_for_session = spark is not None or master is not None or remote is not None
     engine = choose_row_engine(data, EngineOptions(spark, asks_for_session))
+    paths = input_paths(data)
     with engine.open(data, storage.settings.resolved(), settings) as rows:
-        return write_rows(spec, rows, target, settings, storage, dry_run=dry_run)
+        return write_rows(spec, rows, target, settings, storage, dry_run=dry_run, paths=paths)
 
 
 def write_rows(
-    spec: WriteSpec, rows: RowSource, target: TableLike, settings: Settings, storage: Storage, *, dry_run: bool = False
+    spec: WriteSpec,
+    rows: RowSource,
+    target: TableLike,
+    settings: Settings,
+    storage: Storage,
+    *,
+    dry_run: bool = False,
+    paths: Sequence[str] = (),
 ) -> WriteResult:
-    """Writes what an engine holds, and as often as another writer commits first tries again."""
+    """Writes what an engine holds, and as often as another writer commits first tries again.
+
+    `paths` are where it came from, as far as that is known.
+    """
     table = _open(target, settings, storage, staging=rows.commit_staging, read_only=dry_run)
     history = SchemaHistory(table, None if table is target else settings.ledger_place)
-    run = _Run(spec, rows, table, dry_run, history)
-    try:
-        return retry(run.attempt, what=f"the write into {table.address}")
-    finally:
-        run.abandon()
+    with task("write", table.address, dry_run=dry_run) as told:
+        told.reads(paths)
+        run = _Run(spec, rows, table, dry_run, history, told)
+        try:
+            return retry(run.attempt, what=f"the write into {table.address}")
+        finally:
+            run.abandon()
 
 
 def plan_rows(spec: WriteSpec, incoming: pa.Schema, target: Target) -> tuple[EvolutionPlan, Staging]:
@@ -125,6 +143,7 @@ class _Run:
     target: Target
     dry_run: bool
     history: SchemaHistory
+    told: Task
     staged: _Staged | None = None
 
     def attempt(self) -> WriteResult:
@@ -197,6 +216,8 @@ class _Run:
         self.staged = None
         pass_checkpoint("write committed")
         self.history.record(evolution, done.commit.version)
+        self.told.wrote(evolution)
+        self.told.counted(rows=written.rows, files=len(written.files))
         return self._result(
             state,
             evolution,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from lakebed.model import AnySlice, DataFile, MergeCounts, Staging, Totals, WrittenFile
+from lakebed.model import AnySlice, DataFile, MergeCounts, SortKey, Staging, Totals, WrittenFile
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as pads
 
-    from lakebed.kernels.storage_settings import StorageSettings
+    from lakebed.kernels.storage_settings import KeyRing
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class TableState:
     files: tuple[DataFile, ...] = ()
     txns: Mapping[str, int] = field(default_factory=dict)
     field_ids: Mapping[str, int] = field(default_factory=dict)
+    order: tuple[SortKey, ...] = ()  # that the table asks its writers for, as far as columns say it
     # Of the place: changes whenever anybody writes there. Empty where whoever changes a value changes the version.
     fingerprint: str = ""
 
@@ -80,6 +81,8 @@ class Change:
     remove_slice: AnySlice | None = None  # for targets that are not made of files
     properties: Mapping[str, str] = field(default_factory=dict)
     txn: Txn | None = None  # written into the table by the same commit
+    # Whatever another has committed since the plan was made may have brought the same rows: plan again.
+    follows_nobody: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,10 @@ class Target(Protocol):
 
     def abandon(self, staging: Staging) -> None:
         """Removes what was staged."""
+        ...
+
+    def write_places(self) -> tuple[str, ...]:
+        """The folders that an engine's workers must reach to write into it, as far as they are known before `stage`."""
         ...
 
     def owns_staging(self, folder: str) -> bool:
@@ -217,8 +224,9 @@ class MergesRows(Protocol):
 class LendsStorage(Protocol):
     """A target that knows how its files are reached: its catalog hands out keys, or is configured with some."""
 
-    def lent_storage(self) -> "StorageSettings | None":
-        """How to reach the files, for whoever has no keys of their own; None where nothing is handed out."""
+    @property
+    def key_ring(self) -> "KeyRing":
+        """How to reach the files. The target adds keys to it as it gets them: when it is looked at, and staged."""
         ...
 
 

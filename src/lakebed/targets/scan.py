@@ -24,7 +24,7 @@ class ScanPlan:
     @property
     def readable_by_name(self) -> bool:
         """Any Parquet reader that fills missing columns with NULL reads these files rightly."""
-        return not self.by_field_id and not any(file.deletes for file in self.files)
+        return not self.by_field_id and all(file.is_whole for file in self.files)
 
 
 @runtime_checkable

@@ -1,5 +1,7 @@
 """What a merge means for columns and types, and what deduplication does before it."""
 
+from datetime import datetime
+
 import pyarrow as pa
 
 from lakebed.testing.merge_scenarios import MOMENT, NAIVE, NAN, OLD, Scenario
@@ -7,6 +9,8 @@ from lakebed.testing.rows import rows
 
 NESTED = {"l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.string())}
 FIXED = {"id": pa.binary(4), "k": pa.binary(2)}
+DAY = NAIVE.date()
+MIDNIGHT = datetime(NAIVE.year, NAIVE.month, NAIVE.day)
 HELPERS = "id merge_action filename file_row_number source target rowid"
 
 
@@ -101,6 +105,35 @@ SCHEMAS = (
     Scenario(
         "a time without zone against one with is refused",
         rows("id t:us", (1, NAIVE)),
+        rows("id t:utc", (1, MOMENT)),
+        refusal="SCHEMA_INCOMPATIBLE",
+        column="t",
+    ),
+    Scenario(
+        "dates become moments for the whole table",
+        rows("id t:date", (1, DAY), (2, DAY), (3, None)),
+        rows("id t:us", (2, NAIVE)),
+        rows("id t:us", (1, MIDNIGHT), (2, NAIVE), (3, None)),
+        (0, 1, 0),
+    ),
+    Scenario(
+        "a date fits into moments, as the first of its day",
+        rows("id t:us", (1, NAIVE), (2, NAIVE)),
+        rows("id t:date", (2, DAY), (3, None)),
+        rows("id t:us", (1, NAIVE), (2, MIDNIGHT), (3, None)),
+        (1, 1, 0),
+    ),
+    Scenario(
+        "a key of dates finds the moments that days begin with",
+        rows("t:us v", (NAIVE, "a"), (MIDNIGHT, "b")),
+        rows("t:date v", (DAY, "B")),
+        rows("t:us v", (NAIVE, "a"), (MIDNIGHT, "B")),
+        (0, 1, 0),
+        keys=("t",),
+    ),
+    Scenario(
+        "a date against a moment with a zone is refused",
+        rows("id t:date", (1, DAY)),
         rows("id t:utc", (1, MOMENT)),
         refusal="SCHEMA_INCOMPATIBLE",
         column="t",

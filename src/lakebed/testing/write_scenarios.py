@@ -77,6 +77,12 @@ SCENARIOS = (
         rows("id v:int64", (1, 2**40), (2, 2)),
     ),
     WriteScenario(
+        "a date fits into moments, as the first of its day",
+        rows("id t:us", (1, datetime(2026, 3, 29, 2, 30))),
+        rows("id t:date", (2, date(2026, 3, 29)), (3, None)),
+        rows("id t:us", (1, datetime(2026, 3, 29, 2, 30)), (2, datetime(2026, 3, 29)), (3, None)),
+    ),
+    WriteScenario(
         "a column of nothing fits any",
         rows("id v", (1, "a")),
         pa.table({"id": [2], "v": pa.nulls(1)}),

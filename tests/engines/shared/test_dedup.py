@@ -9,12 +9,13 @@ import pytest
 from tests.support.call_counts import count_calls
 
 from lakebed.engines.shared.dedup import deduplicated
+from lakebed.kernels.keys import KeyIndex
 
 NAN = float("nan")
 
 
 def left(table: pa.Table, *order_by: str) -> list[int]:
-    rows: list[int] = deduplicated(table, ["id"], order_by).to_pylist()
+    rows: list[int] = deduplicated(table, KeyIndex([table["id"]]), order_by).to_pylist()
     return rows
 
 
@@ -93,7 +94,7 @@ def test_calls_do_not_grow_with_the_rows(order_by: tuple[str, ...]) -> None:
         ids = list(range(keys)) * 2
         table = pa.table({"id": ids, "at": [1] * len(ids), "v": ["x"] * len(ids)})
         with count_calls() as counted:
-            assert deduplicated(table, ["id"], order_by).to_pylist() == list(range(keys))
+            assert deduplicated(table, KeyIndex([table["id"]]), order_by).to_pylist() == list(range(keys))
         return counted.calls
 
     assert calls(2000) == calls(20)

@@ -41,3 +41,7 @@ SELECT a FROM t EXCEPT SELECT b FROM u
 -- duckdb | t(a, b); u(b, a)
 SELECT * FROM t UNION BY NAME SELECT * FROM u
 --> SELECT : a <- t.a, u.a | b <- t.b, u.b tables=t,u star=full
+
+-- postgres | t(a, b, c); u(d)
+SELECT a LIKE b ESCAPE (c || '') AS m, a NOT ILIKE 'x' ESCAPE c AS n FROM t WHERE b SIMILAR TO 'y' ESCAPE (SELECT d FROM u)
+--> SELECT : m <- t.a, t.b, t.c | n <- t.a, t.c [filter:t.b filter:u.d] tables=t,u

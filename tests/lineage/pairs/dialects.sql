@@ -123,7 +123,7 @@ select unknownalias.x from t1, t2
 
 -- spark | t(a, b, c); u(a, d); w(e)
 select s.x from (select struct(a as x, b as y) s from t)
---> SELECT : x <- t.a, t.b tables=t
+--> SELECT : x <- t.a tables=t
 
 -- spark |
 select id from t1 where exists (select 1 from t2 where t2.id = t1.id)
@@ -178,7 +178,7 @@ select * from (select a, a as a2, b as a from t) q
 -- spark | t(a, b, c); u(a, d); w(e)
 select a from (select a, b as a from t) q
 --> SELECT : a <- ~t.a, ~t.b tables=t
---! AMBIGUOUS_COLUMN error a can be a column
+--! AMBIGUOUS_COLUMN error several columns that this query reads are called a
 
 -- spark | t(a, b, c); u(a, d); w(e)
 create or replace view v as select a from t; create or replace view v as select a, b from t; select * from v

@@ -58,3 +58,59 @@ CREATE TABLE t (id INT64, c STRUCT<x INT64, y STRING>, arr ARRAY<STRUCT<u INT64,
 SELECT (t.c).*, arr[0].*, c.* EXCEPT (x) FROM t
 --> CREATE_TABLE t:
 --> SELECT : x <- t.c.x | y <- t.c.y | u <- t.arr.u | v <- t.arr.v | y <- t.c.y tables=t star=full
+
+-- bigquery | t(a, b, c)
+WITH q AS (SELECT STRUCT(a AS x, STRUCT(b AS y, c) AS n) AS s FROM t) SELECT q.s.*, s.n.*, q.s.n.y, s.x AS z FROM q
+--> SELECT : x <- t.a | n <- t.b, t.c | y <- t.b | c <- t.c | y <- t.b | z <- t.a tables=t star=full
+
+-- bigquery | t(id, a, ts)
+SELECT e.* EXCEPT (id), e.a AS again FROM (SELECT ARRAY_AGG(t ORDER BY ts DESC LIMIT 1)[OFFSET(0)] AS e FROM t GROUP BY id)
+--> SELECT : a <- t.a, window t.ts | ts <- t.ts, window t.ts | again <- t.a, window t.ts tables=t star=full
+
+-- bigquery |
+SELECT e.a FROM (SELECT ANY_VALUE(t) AS e FROM t); SELECT e.* FROM (SELECT ANY_VALUE(t) AS e FROM t)
+--> SELECT : a <- t.a tables=t
+--> SELECT : tables=t~ star=none
+--! UNKNOWN_TABLE info the columns of t are not known
+--! UNKNOWN_TABLE info the columns of t are not known
+--! APPROXIMATE_LINEAGE warning the star cannot be expanded: the columns of t are not known
+
+-- bigquery | m(id, a); e(id, a)
+SELECT 1 AS k, IF(m.id IS NOT NULL, m, e).* REPLACE (LEAST(m.a, e.a) AS a) FROM m FULL JOIN e USING (id)
+--> SELECT : k <- | id <- m.id, e.id, conditional m.id | a <- m.a, e.a [join:e.id join:m.id] tables=m,e star=full
+
+-- bigquery | t(a, b)
+SELECT * FROM UNNEST(ARRAY<STRUCT<x STRING, y INT64>>[('p', 1)]); SELECT u.x, u.y FROM t, UNNEST([STRUCT(a AS x, b AS y), STRUCT(b, 1)]) AS u; SELECT * FROM UNNEST(ARRAY(SELECT AS STRUCT a, b FROM t))
+--> SELECT : x <- | y <- star=full
+--> SELECT : x <- t.a, t.b | y <- t.b tables=t
+--> SELECT : a <- t.a | b <- t.b tables=t star=full
+
+-- bigquery | t(a, b)
+SELECT (SELECT AS STRUCT a, b AS c).*, STRUCT<x INT64, y INT64>(a, b).* FROM t
+--> SELECT : a <- t.a | c <- t.b | x <- t.a | y <- t.b tables=t star=full
+
+-- spark | t(id, a, ts)
+SELECT m.*, m.a AS x FROM (SELECT id, max(struct(ts, a)) AS m FROM t GROUP BY id); SELECT s.* FROM (SELECT max_by(struct(*), ts) AS s FROM t)
+--> SELECT : ts <- t.ts | a <- t.a, t.ts | x <- t.a, t.ts tables=t star=full
+--> SELECT : id <- t.id, t.ts | a <- t.a, t.ts | ts <- t.ts tables=t star=full
+
+-- spark | t(a, b)
+SELECT inline(array(named_struct('x', a, 'y', b), struct(b AS x, 1 AS y))) FROM t
+--> SELECT : x <- t.a, t.b | y <- t.b tables=t
+
+-- duckdb | t(a, b); u(a, b)
+SELECT s.* FROM (SELECT {'x': a, 'y': b} AS s FROM t UNION ALL SELECT {'x': b, 'y': a} FROM u); SELECT (CASE WHEN a > 1 THEN {'x': a} ELSE {'x': b} END).x AS v FROM t
+--> SELECT : x <- t.a, u.b | y <- t.b, u.a tables=t,u star=full
+--> SELECT : v <- t.a, t.b, conditional t.a tables=t
+
+-- duckdb | t(a, b)
+SELECT unnest(s), r.s.y FROM (SELECT {'x': a, 'y': b} AS s FROM t) AS r
+--> SELECT : unnest(s) <- t.a, t.b | y <- t.b tables=t
+
+-- trino | t(a, b)
+SELECT r.x, r.y FROM (SELECT CAST(ROW(a, b) AS ROW(x INTEGER, y INTEGER)) AS r FROM t)
+--> SELECT : x <- t.a | y <- t.b tables=t
+
+-- bigquery | t(a, b)
+WITH RECURSIVE r AS (SELECT STRUCT(a AS x, b AS y) AS s FROM t UNION ALL SELECT STRUCT(s.y, s.x) FROM r) SELECT s.x FROM r
+--> SELECT : x <- t.a, t.b tables=t

@@ -19,7 +19,7 @@ ALTER TABLE n SWAP WITH t
 -- postgres |
 INSERT INTO n SELECT a FROM s; ALTER TABLE n RENAME TO t; SELECT a FROM t
 --> INSERT n: a <- s.a tables=s
---> ALTER : tables=n~
+--> ALTER : t.a <- n.a tables=n~
 --> SELECT : a <- t.a tables=t
 --! UNKNOWN_TABLE info the columns of s are not known
 --! UNKNOWN_TABLE info the columns of the target n are not known
@@ -80,3 +80,38 @@ CREATE TABLE t (a NUMBER); RENAME t TO u; SELECT a FROM u; ALTER TABLE u RENAME 
 --> SELECT : A <- U.A tables=U
 --> ALTER : U.B <- U.A tables=U
 --> SELECT : B <- U.B tables=U
+
+-- postgres | s(a, b)
+INSERT INTO x (a) SELECT a FROM s; ALTER TABLE x RENAME TO y; ALTER TABLE y RENAME TO z; SELECT b FROM z
+--> INSERT x: a <- s.a tables=s
+--> ALTER : y.b <- x.b | y.a <- x.a tables=x~
+--> ALTER : z.b <- y.b | z.a <- y.a tables=y~
+--> SELECT : b <- z.b tables=z
+--! UNKNOWN_TABLE info the columns of the target x are not known
+--! UNKNOWN_TABLE warning the columns of z are not known
+
+-- postgres | s(a, b)
+ALTER TABLE x RENAME TO y; ALTER TABLE y ADD COLUMN c INT; SELECT c FROM y
+--> ALTER : tables=x~
+--> ALTER :
+--> SELECT : c <- y.c tables=y
+--! UNKNOWN_TABLE info the columns of the target y are not known
+--! UNKNOWN_TABLE warning the columns of y are not known
+
+-- postgres | s(a, b)
+ALTER TABLE x RENAME TO y; DROP TABLE y; CREATE TABLE y AS SELECT b FROM s; SELECT b FROM y
+--> ALTER : tables=x~
+--> DROP :
+--> CREATE_TABLE_AS y: b <- s.b tables=s
+--> SELECT : b <- y.b tables=y
+
+-- snowflake |
+INSERT INTO n (a) SELECT x FROM s; ALTER TABLE n SWAP WITH t; SELECT b FROM t; SELECT c FROM n
+--> INSERT N: A <- S.X tables=S
+--> ALTER : N.C <- T.C | T.B <- N.B | T.A <- N.A tables=N~,T~
+--> SELECT : B <- T.B tables=T
+--> SELECT : C <- N.C tables=N
+--! UNKNOWN_TABLE info the columns of S are not known
+--! UNKNOWN_TABLE info the columns of the target N are not known
+--! UNKNOWN_TABLE info the columns of T are not known
+--! UNKNOWN_TABLE info the columns of N are not known

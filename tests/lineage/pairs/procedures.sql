@@ -334,3 +334,12 @@ SELECT a FROM t
 WITH FUNCTION f(x BIGINT) RETURNS VARCHAR BEGIN IF x = 0 THEN RETURN 'zero'; ELSEIF x = 1 THEN RETURN CASE WHEN x > 0 THEN 'one' END; END IF; CASE x WHEN 1 THEN RETURN 'a'; END CASE; END SELECT f(a) AS y FROM t; SELECT b FROM t
 --> SELECT : y <- t.a tables=t
 --> SELECT : b <- t.b tables=t
+
+-- tsql | o(a, b); d(a)
+SET NOCOUNT ON SELECT a, b INTO #t FROM o SET IDENTITY_INSERT d ON INSERT INTO d (a) SELECT b FROM #t SET IDENTITY_INSERT d OFF DELETE FROM d WHERE a = 1
+--> SET :
+--> CREATE_TABLE_AS #t: a <- o.a | b <- o.b tables=o
+--> SET :
+--> INSERT d: a <- #t.b tables=#t
+--> SET :
+--> DELETE d: [filter:d.a]

@@ -82,3 +82,11 @@ SELECT * EXCLUDE (b) REPLACE (a + c AS a) FROM t
 -- bigquery | t(a, b, c)
 SELECT * EXCEPT (b) FROM t
 --> SELECT : a <- t.a | c <- t.c tables=t star=full
+
+-- mysql | y(b, c, d); z(c, e, b)
+SELECT * FROM y JOIN z USING (c, b)
+--> SELECT : b <- y.b | c <- y.c | d <- y.d | e <- z.e [join:y.b join:y.c join:z.b join:z.c] tables=y,z star=full
+
+-- postgres | y(b, c, d); z(c, e, b)
+SELECT * FROM y JOIN z USING (c, b)
+--> SELECT : c <- y.c | b <- y.b | d <- y.d | e <- z.e [join:y.b join:y.c join:z.b join:z.c] tables=y,z star=full

@@ -312,3 +312,16 @@ select * from values (1,2)
 -- postgres | t(a, b, c); u(a, d); w(e)
 select x.n from t, lateral (select max(d) as n from u where u.a = t.a) x
 --> SELECT : n <- u.d [filter:t.a filter:u.a] tables=t,u
+
+-- tsql | t(a, b); u(a, b)
+UPDATE TOP (@n) t SET a = b WHERE a = 0; DELETE TOP (10) PERCENT FROM t WHERE a = 1; INSERT TOP (5) INTO t (a) SELECT b FROM u; WITH c AS (SELECT a, b FROM u) UPDATE TOP (3) t SET a = c.b FROM t JOIN c ON t.a = c.a
+--> UPDATE t: a <- t.b [filter:t.a] tables=t
+--> DELETE t: [filter:t.a]
+--> INSERT t: a <- u.b tables=u
+--> UPDATE t: a <- u.b [join:t.a join:u.a] tables=u
+
+-- tsql | t(a, b); u(a, b)
+MERGE TOP (10) INTO t USING u ON t.a = u.a WHEN MATCHED THEN UPDATE SET b = u.b; DELETE TOP (10) t WHERE a = 1; SELECT TOP (10) a FROM t
+--> MERGE t: b <- u.b [join:t.a join:u.a] tables=u
+--> DELETE t: [filter:t.a]
+--> SELECT : a <- t.a tables=t

@@ -152,3 +152,54 @@ CREATE STREAM s ON TABLE t APPEND_ONLY = TRUE; SELECT a, metadata$action FROM s;
 -- snowflake | T(A,B)
 SELECT OBJECT_CONSTRUCT(*) AS o, HASH(*) AS h, HASH_AGG(*) AS g, COUNT(*) AS c FROM t
 --> SELECT : O <- T.A, T.B | H <- T.A, T.B | G <- T.A, T.B | C <- tables=T
+
+-- snowflake |
+SELECT month, open_days, x FROM SEMANTIC_VIEW(sv DIMENSIONS DATE_TRUNC('month', opened) AS month, customer.name || region AS x METRICS SUM(orders.days) AS open_days)
+--> SELECT : MONTH <- SV.OPENED | OPEN_DAYS <- SV.DAYS | X <- SV.NAME, SV.REGION tables=SV
+--! UNKNOWN_TABLE info the columns of SV are not known
+
+-- clickhouse | e(id, k); d.p(id, name, kind)
+SELECT dictGet(d.p, 'name', k) AS a, dictGetString('d.p', 'kind', k) AS b, dictGetOrDefault(d.p, ('name', 'kind'), k, ('', '')) AS c, dictHas(d.p, k) AS h, dictIsIn('d.p', k, id) AS i FROM e
+--> SELECT : a <- d.p.name, e.k | b <- d.p.kind, e.k | c <- d.p.name, d.p.kind, e.k | h <- e.k | i <- e.k, e.id tables=e,d.p
+
+-- clickhouse | e(id, k)
+SELECT DICTGET(p, 'name', k) AS a FROM e
+--> SELECT : a <- p.name, e.k tables=e,p
+--! UNKNOWN_TABLE warning the columns of p are not known
+
+-- databricks | c.default.t(a); c.s.t(b)
+USE CATALOG c; SELECT a FROM t; USE SCHEMA s; SELECT b FROM t; USE CATALOG d; SELECT b FROM t
+--> USE :
+--> SELECT : a <- c.default.t.a tables=c.default.t
+--> USE :
+--> SELECT : b <- c.s.t.b tables=c.s.t
+--> USE :
+--> SELECT : b <- d.default.t.b tables=d.default.t
+--! UNKNOWN_TABLE warning the columns of d.default.t are not known
+
+-- clickhouse | d(id, name)
+SELECT name FROM dictionary('d'); SELECT dictionaryKeys(name) AS k FROM d
+--> SELECT : name <- d.name tables=d
+--> SELECT : k <- d.name tables=d
+
+-- clickhouse | db.t(a, b); u(c)
+SELECT a FROM remote('host:9000', db.t); SELECT b FROM clusterAllReplicas('c', 'db', 't'); SELECT c FROM remoteSecure('h', u)
+--> SELECT : a <- db.t.a tables=db.t
+--> SELECT : b <- db.t.b tables=db.t
+--> SELECT : c <- u.c tables=u
+
+-- bigquery | d.t(a, b); d.q(c)
+SELECT a, predicted_b FROM ML.PREDICT(MODEL d.m, TABLE d.t); SELECT distance FROM VECTOR_SEARCH(TABLE d.t, 'a', TABLE d.q)
+--> SELECT : a <- d.t.a | predicted_b <- d.t.a, d.t.b tables=d.m,d.t
+--> SELECT : distance <- d.t.a, d.t.b, d.q.c tables=d.t,d.q
+
+-- bigquery | d.t(a, b)
+SELECT x FROM d.rows_of(TABLE d.t, 3); SELECT a FROM APPENDS(TABLE d.t, NULL, NULL)
+--> SELECT : x <- d.t.a, d.t.b tables=d.t star=full
+--> SELECT : a <- d.t.a, d.t.b tables=d.t star=full
+
+-- spark | t(a, b)
+SELECT x FROM f(TABLE(t), 1); SELECT x FROM f(TABLE(SELECT a FROM t)); SELECT x FROM f(TABLE t)
+--> SELECT : x <- t.a, t.b tables=t
+--> SELECT : x <- t.a tables=t
+--> SELECT : x <- t.a, t.b tables=t star=full

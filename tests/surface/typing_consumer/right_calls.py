@@ -54,6 +54,18 @@ def merge(frame: DataFrame) -> lakebed.MergeResult:
         raise
 
 
+def ingest(session: SparkSession) -> int:
+    kind: lakebed.FileFormat = "csv"
+    done: lakebed.IngestReport = lakebed.ingest(
+        Path("exports"), "iceberg:web", format=kind, name="events", types={"id": "bigint"}, spark=session, strict=True
+    )
+    files: tuple[lakebed.FileReport, ...] = done.files
+    again: lakebed.RunReport = lakebed.ingest(
+        "s3://bucket/exports/*.json", "parquet:events", keys=["id"], strategy="upsert", delimiter=";", dry_run=True
+    )
+    return done.loaded + done.removed + len(files) + again.rows
+
+
 def write(frame: DataFrame, number: int) -> lakebed.WriteResult:
     rows = pa.table({"id": [1], "day": ["2026-11-01"]})
     done = lakebed.write(rows, Path("events"), partition_by="day", txn=("events", number))

@@ -22,6 +22,9 @@ lakebed.merge("new.parquet", "costs")  # call-arg, reportCallIssue
 lakebed.write("new.parquet", "events", mode="apend")  # arg-type, reportArgumentType
 lakebed.write("new.parquet", "events", txn="events:1")  # arg-type, reportArgumentType
 lakebed.write("new.parquet", "events", slices={"day": "mon"})  # call-arg, reportCallIssue
+lakebed.ingest("exports", "parquet:events", format="xml")  # arg-type, reportArgumentType
+lakebed.ingest("exports", "parquet:events", key="id")  # call-arg, reportCallIssue
+lakebed.ingest("exports", "parquet:events", keys="id", strategy="upsrt")  # arg-type, reportArgumentType
 lakebed.evolve("parquet:costs", {"id": "int"}, on_conflict="varient")  # arg-type, reportArgumentType
 lakebed.evolve("parquet:costs")  # call-arg, reportCallIssue
 _ = lakebed.evolve("parquet:costs", "id int").dropped  # attr-defined, reportAttributeAccessIssue

@@ -17,7 +17,6 @@ from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.types import Column, Schema, Text
 from lakebed.storage import local_path
 from lakebed.targets.base import Affected, Change, TableState
-from lakebed.targets.iceberg import state
 from lakebed.targets.iceberg.commit import OutcomeUnknown
 from lakebed.targets.iceberg.target import IcebergTarget
 
@@ -233,21 +232,6 @@ def test_files_of_an_unknown_outcome_are_kept(tmp_path: Path, monkeypatch: pytes
         target.commit(*planned)
     target.abandon(planned[1])
     assert list(local_path(planned[1].folder).rglob("*.parquet")), "it may still land"
-
-
-def test_equality_deletes_are_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No engine here writes them; PyIceberg's refusal to plan over them becomes ours."""
-    target = open_table(tmp_path)
-    load(target, costs(("n", "5")), NOVEMBER)
-
-    def refuse(_: object) -> None:
-        raise ValueError(
-            "PyIceberg does not yet support equality deletes: https://github.com/apache/iceberg/issues/6568"
-        )
-
-    monkeypatch.setattr(state, "plan_all_files", refuse)
-    with pytest.raises(TargetError, match="rewrite_data_files"):
-        target.state()
 
 
 def test_a_work_directory_that_engines_would_write_differently_is_refused(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from lakebed.engines.protocols.merge import CheckedSource, FileLayout, MergeInpu
 from lakebed.engines.shared.arrow_source import ArrowSource
 from lakebed.engines.shared.checked import check as check_table
 from lakebed.engines.shared.failures import engine_failures
+from lakebed.engines.shared.large import LARGE_ROWS, Spill
 from lakebed.engines.shared.sources import BATCH_ROWS, opened
 from lakebed.engines.shared.write_behind import WriteBehind
 from lakebed.errors import DatasetMergeError, UnsupportedType
@@ -50,9 +51,17 @@ class DuckDBMerge:
 
     name = "duckdb"
 
-    def __init__(self, *, use_merge: bool | None = None, connection: duckdb.DuckDBPyConnection | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        use_merge: bool | None = None,
+        connection: duckdb.DuckDBPyConnection | None = None,
+        large_rows: int = LARGE_ROWS,
+    ) -> None:
+        """Sources of more rows than `large_rows` are left to Arrow, unless `use_merge` demands MERGE."""
         self._use_merge = require_flag(use_merge)
         self._connection = connection
+        self._large_rows = large_rows
 
     @classmethod
     def of(cls, options: EngineOptions) -> "DuckDBMerge":
@@ -64,14 +73,18 @@ class DuckDBMerge:
             connection = self._connection or stack.enter_context(private_connection())
             table = stack.enter_context(opened(source, storage))
             scratch = stack.enter_context(Scratch(connection))
-            yield DuckDBSource(table, scratch, storage, self._use_merge)
+            spill = stack.enter_context(Spill(self._large_rows))
+            yield DuckDBSource(table, scratch, storage, self._use_merge, spill)
 
 
 class DuckDBSource:
     """A source that DuckDB merges."""
 
-    def __init__(self, table: pa.Table, scratch: Scratch, storage: StorageSettings, use_merge: bool | None) -> None:
+    def __init__(
+        self, table: pa.Table, scratch: Scratch, storage: StorageSettings, use_merge: bool | None, spill: Spill
+    ) -> None:
         self._table = table
+        self._spill = spill
         self._scratch = scratch
         self._storage = storage
         self._use_merge = use_merge
@@ -87,8 +100,10 @@ class DuckDBSource:
     def check(self, unified: Unified) -> CheckedSource:
         native = choose_merge(self._scratch.connection, self._use_merge, unified.spec)
         self._unfit = _left_to_arrow(unified)
+        if self._unfit is None and not self._use_merge and self._table.num_rows > self._spill.large_rows:
+            self._unfit = f"{self._table.num_rows} source rows are more than DuckDB's scratch tables should hold"
         if self._unfit is not None:
-            self._arrow = ArrowSource(self._table, self._storage)
+            self._arrow = ArrowSource(self._table, self._storage, self._spill)
             return self._arrow.check(unified)
         self._arrow = None
         spec, scratch = unified.spec, self._scratch
@@ -192,7 +207,8 @@ class DuckDBSource:
             opened_by, path = filesystem(file.uri, self._storage)
             present = pq.read_schema(path, filesystem=opened_by).remove_metadata()
             places = find_columns(keys, present)
-            called = [None if place is None else present.names[place] for place in places]
+            names = present.names
+            called = [None if place is None else names[place] for place in places]
             # Files that give one name to different types must not be read together.
             group = alike.setdefault(
                 present.serialize().to_pybytes(), (dict(zip(ready.spec.keys, called, strict=True)), [])

@@ -10,20 +10,20 @@ import duckdb
 import pyarrow as pa
 
 from lakebed.engines.duckdb.extensions import load_extension
-from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.kernels.storage_settings import KeyRing, StorageSettings
 from lakebed.schema.duckdb import quote_identifier, quote_literal
 
 log = logging.getLogger("lakebed.engines.duckdb.merge")
 
 
 class Scratch:
-    """Temporary tables, views and a secret under unique names, all gone when the context ends, however it ends."""
+    """Temporary tables, views and secrets under unique names, all gone when the context ends, however it ends."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
         self._tables: list[str] = []
         self._views: list[str] = []
-        self._secret: str | None = None
+        self._secrets: dict[str | None, tuple[StorageSettings, str]] = {}
 
     def __enter__(self) -> "Scratch":
         return self
@@ -42,13 +42,22 @@ class Scratch:
             self.connection.execute(f"DROP TABLE IF EXISTS {quote_identifier(name)}")
         for name in self._views:
             _unregister_duckdb_table_safely(self.connection, name)
-        if self._secret is not None:
-            self.connection.execute(f"DROP TEMPORARY SECRET IF EXISTS {self._secret}")
+        for _, name in self._secrets.values():
+            self.connection.execute(f"DROP TEMPORARY SECRET IF EXISTS {name}")
 
     def reach_object_store(self, storage: StorageSettings) -> None:
         """Lets the connection read and write s3:// addresses, until the context ends."""
-        if self._secret is None:
-            self._secret = create_secret(self.connection, storage)
+        wanted: dict[str | None, StorageSettings] = {None: storage.for_uri("")}
+        if isinstance(storage, KeyRing):
+            wanted.update(storage.by_place().items())
+        for place, settings in wanted.items():
+            known, name = self._secrets.get(place, (None, None))
+            if known == settings:
+                continue
+            # Keys that a catalog lends are others each time they are asked for.
+            if name is not None:
+                self.connection.execute(f"DROP TEMPORARY SECRET IF EXISTS {name}")
+            self._secrets[place] = (settings, create_secret(self.connection, settings, place=place))
 
     def register(self, prefix: str, table: pa.Table) -> str:
         """The table as a view under a new name, without a copy."""
@@ -122,8 +131,8 @@ def private_connection() -> Iterator[duckdb.DuckDBPyConnection]:
             connection.close()
 
 
-def create_secret(connection: duckdb.DuckDBPyConnection, storage: StorageSettings) -> str:
-    """The name of a new secret with which the connection reaches s3:// addresses."""
+def create_secret(connection: duckdb.DuckDBPyConnection, storage: StorageSettings, *, place: str | None = None) -> str:
+    """The name of a new secret with which the connection reaches s3:// addresses, or only those below a place."""
     load_extension(connection, "httpfs")
     endpoint = storage.endpoint_url or ""
     options = {
@@ -134,6 +143,7 @@ def create_secret(connection: duckdb.DuckDBPyConnection, storage: StorageSetting
         "ENDPOINT": endpoint.partition("://")[2] or None,
         "USE_SSL": "false" if endpoint.startswith("http://") else None,
         "URL_STYLE": "path" if endpoint else None,
+        "SCOPE": None if place is None else f"{place}/",
     }
     given = ", ".join(f"{name} {quote_literal(value)}" for name, value in options.items() if value is not None)
     name = f"lakebed_{uuid4().hex}"

@@ -20,7 +20,7 @@ NUMBER = f"{OWN} row"
 TARGET, SOURCE, WANTED, PATHS = (q(f"{OWN} {word}") for word in ("target", "source", "wanted", "paths"))
 # DuckDB's own row groups hold 122,880 rows, for each of which a thread that writes holds every column: of 300 columns
 # that is half a gigabyte. So many values are a row group at most, and it is made of whole vectors of 2,048 rows.
-ROW_GROUP_VALUES, ROW_GROUP_ROWS, VECTOR_ROWS = 6_291_456, 122_880, 2_048
+ROW_GROUP_VALUES, ROW_GROUP_ROWS, VECTOR_ROWS = 4_194_304, 122_880, 2_048
 CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}
 
 

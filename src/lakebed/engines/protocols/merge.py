@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from lakebed.config import Settings
-from lakebed.kernels.keys import KeyIndex
+from lakebed.kernels.keys import KeyLookup
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import Matches, MergePlan
 from lakebed.merge_core.validate import Unified
@@ -42,16 +42,17 @@ in Python's own lists and dictionaries, several tables, generators of them, and 
 class CheckedSource:
     """A source without NULL keys and, where the strategy asks for it, without repeated ones.
 
-    `keys` holds its key columns in the table's names and types: all of them, or where they are too many only the
-    smallest and largest of each column. Files are pruned by it, rows never decided. `index` is given where the engine
-    has one. A `distributed` source is merged on other machines: what is much to read is not read again on this one.
+    `keys` holds its key columns in the table's names and types: all of them, or where they are too many
+    `only_extremes`, the smallest and the largest of each column, of one part of the source after the other. Files are
+    pruned by it, rows never decided. `index` is given where the engine has one. A `distributed` source is merged on
+    other machines: what is much to read is not read again on this one.
     Where keys are `matched_by_arrow`, as the second count does it, matches are not counted twice; what is written is.
     """
 
     rows: int
     keys: pa.Table
     only_extremes: bool = False
-    index: KeyIndex | None = None
+    index: KeyLookup | None = None
     distributed: bool = False
     matched_by_arrow: bool = False
 

@@ -1,20 +1,63 @@
 """Deduplication in Arrow compute: of each key the row that is highest in the given order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.kernels.keys import KeyIndex, canonical, counting, first_rows
+from lakebed.kernels.key_shares import KeyShares
+from lakebed.kernels.keys import KeyIndex, canonical, chosen_rows, counting, first_rows
+from lakebed.kernels.source_rows import SourceRows
 
 
-def deduplicated(table: pa.Table, keys: Sequence[str], order_by: Sequence[str]) -> pa.Array:
+class _Columns(Protocol):
+    """Rows, column by column."""
+
+    @property
+    def column_names(self) -> list[str]: ...
+
+    def column(self, name: str, /) -> pa.ChunkedArray: ...
+
+
+@dataclass(frozen=True)
+class _SomeRows:
+    """Some rows of a large source. A column is in memory only as long as somebody holds it."""
+
+    source: SourceRows
+    positions: pa.Array
+
+    @property
+    def column_names(self) -> list[str]:
+        return self.source.column_names
+
+    def column(self, name: str, /) -> pa.ChunkedArray:
+        return self.source.take(self.positions, [name]).column(name)
+
+
+def deduplicated_batches(
+    source: SourceRows, shares: KeyShares, keys: Sequence[str], order_by: Sequence[str], *, rows_at_once: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a large source that remain, in its order: keys are compared share by share."""
+    chosen = []
+    for positions in shares.positions():
+        rows = _SomeRows(source, positions)
+        index = KeyIndex([rows.column(name) for name in keys])
+        chosen.append(positions.take(deduplicated(rows, index, order_by)).cast(shares.numbers))
+    remaining = chosen_rows(source.num_rows, chosen)
+    for start in range(0, source.num_rows, rows_at_once):
+        here = pc.indices_nonzero(remaining.slice(start, rows_at_once)).cast(pa.int64())
+        yield from source.take(pc.add(here, start)).to_batches()
+
+
+def deduplicated(table: _Columns, index: KeyIndex, order_by: Sequence[str]) -> pa.Array:
     """The rows that remain: the highest of each key, NULL lowest and NaN highest; equal rows count once.
 
     Rows that tie and differ all remain: the caller refuses them as repeated keys. Every row is compared with the
     highest of its key and with no other, so time grows with the rows, however many share a key.
     """
-    numbers = KeyIndex([table.column(name) for name in keys]).numbers
+    numbers = index.numbers
     heads = _heads(table, numbers, order_by)
     if len(heads) == len(numbers):
         return counting(len(numbers))
@@ -27,7 +70,7 @@ def deduplicated(table: pa.Table, keys: Sequence[str], order_by: Sequence[str]) 
     return chosen.take(pc.sort_indices(chosen))
 
 
-def _heads(table: pa.Table, numbers: pa.Array, order_by: Sequence[str]) -> pa.Array:
+def _heads(table: _Columns, numbers: pa.Array, order_by: Sequence[str]) -> pa.Array:
     """For each key number the row that is highest in the order; the first of them, and without an order the first."""
     if not order_by:
         return first_rows(numbers)
@@ -49,7 +92,7 @@ def _without(rows: pa.Array, some: pa.Array) -> pa.Array:
     return rows.filter(pc.invert(pc.is_in(rows, value_set=some)))
 
 
-def _equal(table: pa.Table, left: pa.Array, right: pa.Array, columns: Iterable[str]) -> pa.Array:
+def _equal(table: _Columns, left: pa.Array, right: pa.Array, columns: Iterable[str]) -> pa.Array:
     """Whether each row of the left equals that of the right in all these columns: NULL is NULL, NaN is NaN."""
     equal = pa.repeat(pa.scalar(True), len(left))
     for name in columns:

@@ -3,7 +3,8 @@
 import pyarrow as pa
 
 from lakebed.engines.protocols.merge import MergeJob
-from lakebed.kernels.merge import Rules, codec_of
+from lakebed.kernels.merge import Rules
+from lakebed.kernels.merge_files import codec_of
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core.plan import MergePlan
 from lakebed.merge_core.validate import emptied_columns

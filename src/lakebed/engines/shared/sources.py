@@ -14,6 +14,8 @@ import pyarrow.fs as pafs
 from lakebed.engines.protocols.merge import ArrowStream, MergeInput
 from lakebed.errors import ConfigError, InvalidMergeArgument, NotFound, SourceError
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.mapped import map_table, rechunked, write_batches
+from lakebed.kernels.merge_files import at_once
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import ScanFile
 from lakebed.storage import absolute, system_errors
@@ -182,11 +184,9 @@ def spooled(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     """The rows of a stream in a temporary file, mapped and not loaded."""
     with tempfile.TemporaryDirectory(prefix="lakebed-merge-") as folder:
         path = str(Path(folder, "source.arrow"))
-        with system_errors(folder), pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-        with pa.memory_map(path) as mapped:
-            yield pa.ipc.open_file(mapped).read_all()
+        with system_errors(folder):
+            write_batches(path, schema, rechunked(batches, at_once(schema)))
+        yield map_table(path)
 
 
 def _is_pandas(source: object) -> bool:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, MapType, StructType
 
-from lakebed.engines.spark.tasks import reason
+from lakebed.engines.spark.tasks import collect, reason
 from lakebed.kernels.merge_tasks import PART_FACTS, StageRows
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
@@ -39,7 +39,7 @@ def few_rows(frame: DataFrame, unified: Unified, most: int) -> pa.Table | None:
     names = list(unified.delivered.values())
     chosen = frame.select(*(F.col(quote_identifier(name)).alias(f"c{place}") for place, name in enumerate(names)))
     try:
-        first = chosen.limit(most + 1).toArrow()
+        first = collect(chosen.limit(most + 1), doing=f"see whether the source has more than {most} rows")
     except PySparkException as error:
         raise refusals.engine_failed(unified.spec, f"Spark could not compute the source: {reason(error)}") from error
     return None if first.num_rows > most else first.rename_columns(names)
@@ -60,7 +60,7 @@ def staged_frame(
         rows = rows.transform(lambda given: _deduplicated(given, keys, order))
     stage = StageRows(folder, schema, spec.keys, storage)
     try:
-        facts = rows.mapInArrow(stage.write, PART_FACTS).toArrow().to_pylist()
+        facts = collect(rows.mapInArrow(stage.write, PART_FACTS), doing="stage the source").to_pylist()
     except PySparkException as error:
         raise refusals.engine_failed(spec, f"Spark could not compute the source: {reason(error)}") from error
     return [StagedPart(join(folder, fact["path"]), fact["rows"], tuple(fact["nulls"])) for fact in facts]

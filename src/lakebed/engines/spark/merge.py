@@ -33,7 +33,8 @@ from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import EngineError
 from lakebed.kernels.columns import top_level_ids, with_ids
 from lakebed.kernels.keys import KeyIndex, repeated
-from lakebed.kernels.merge import Rules, write_rows
+from lakebed.kernels.merge import Rules
+from lakebed.kernels.merge_inserts import write_rows
 from lakebed.kernels.merge_tasks import (
     GroupMatches,
     MatchTasks,
@@ -127,7 +128,8 @@ class SparkSource:
             require_shared(file.uri, self._session)
         groups = tuple(tuple(for_workers(file) for file in group) for group in _groups(files))
         tasks = MatchTasks(staged, with_ids(_key_schema(staged), layout.field_ids), groups, layout.in_path)
-        found = _checked(self._run(tasks, len(groups), unified.spec), GroupMatches, unified.spec)
+        doing = f"look keys up in {len(files)} files"
+        found = _checked(self._run(tasks, len(groups), unified.spec, doing=doing), GroupMatches, unified.spec)
         each = [file for group in found for file in group.files]
         nulls = {name: sum(one.nulls[place] for one in each) for place, name in enumerate(unified.spec.keys)}
         self._matched = [group.positions for group in found if len(group.positions)]
@@ -162,7 +164,9 @@ class SparkSource:
             job.staging.folder,
             codec,
         )
-        done = _checked(self._run(tasks, len(plan.packs) + len(inserts), plan.spec), Merged, plan.spec)
+        doing = f"rewrite {len(plan.rewrite)} files, insert {plan.expected.inserted} rows"
+        results = self._run(tasks, len(plan.packs) + len(inserts), plan.spec, doing=doing)
+        done = _checked(results, Merged, plan.spec)
         return _merged(done, plan)
 
     def write_source(self, staging: Staging) -> tuple[WrittenFile, ...]:
@@ -195,19 +199,27 @@ class SparkSource:
         """Writes the rows that this process holds to where workers reach them."""
         rules = Rules(checked.table.schema, checked.table.schema)
         written = write_rows(
-            checked.table, None, rules, folder=self._folder, name=uuid4().hex, storage=self._storage, codec="lz4"
+            checked.rows,
+            None,
+            rules,
+            folder=self._folder,
+            name=uuid4().hex,
+            storage=self._storage,
+            codec="lz4",
         )
         parts = tuple(join(self._folder, one.path) for one in written)
         self._staged = StagedSource(parts, checked.table.schema, checked.spec.keys, self._storage)
-        self._index = checked.index
+        index = checked.index
+        assert isinstance(index, KeyIndex), "only what may spill has its keys in shares"
+        self._index = index
 
     def _check_here(self, table: pa.Table, unified: Unified) -> CheckedSource:
         self._here = ArrowSource(table, self._storage)
         return self._here.check(unified)
 
-    def _run(self, tasks: Callable[[int], object], count: int, spec: MergeSpec) -> list[object]:
+    def _run(self, tasks: Callable[[int], object], count: int, spec: MergeSpec, *, doing: str) -> list[object]:
         with engine_failures(spec, EngineError, what="the merge failed"):
-            return run_tasks(self._session.spark, tasks, count)
+            return run_tasks(self._session.spark, tasks, count, doing=doing)
 
     def _known(self) -> tuple[StagedSource, KeyIndex]:
         assert self._staged is not None, "check comes before match and write"
@@ -335,7 +347,7 @@ class FrameSource(SparkSource):
             job.staging.folder,
             codec,
         )
-        results += self._run(untouched, len(others), plan.spec)
+        results += self._run(untouched, len(others), plan.spec, doing=f"rewrite {len(others)} packs of files")
         return _merged(_checked(results, Merged, plan.spec), plan)
 
 
@@ -346,7 +358,7 @@ def _work_folder(session: Session, settings: Settings, storage: StorageSettings)
         with tempfile.TemporaryDirectory(prefix="lakebed-merge-") as folder:
             yield folder
         return
-    folder = join(settings.staging_location, f"merge-{uuid4().hex}")
+    folder = settings.new_work_folder("merge")
     require_shared(folder, session)
     files = Storage(storage)
     try:

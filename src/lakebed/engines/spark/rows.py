@@ -108,7 +108,8 @@ class FrameRowsSource(SessionSource):
             # Rows of a partition come together, so that each has few files; Spark splits those that are large.
             rows = rows.hint("rebalance", *(F.col(f"c{places[name]}") for name in partition_by))
         try:
-            returned = collect(self._session.spark, rows.mapInArrow(FrameRows(task, "rows"), RESULT))  # type: ignore[arg-type]
+            written = rows.mapInArrow(FrameRows(task, "rows"), RESULT)  # type: ignore[arg-type]
+            returned = collect(written, doing="write rows" if job.staging is not None else "count rows")
         except PySparkException as error:
             raise EngineError(
                 f"Spark could not compute the rows: {reason(error)}", remedy="Nothing was written to the table."
@@ -134,7 +135,7 @@ class PathSource(SessionSource):
     def write(self, job: RowsJob) -> RowsWritten:
         scan = Scan(self._files, without_ids(self._schema), self._storage)
         tasks = FileRows(job.task(self._schema, self._storage), scan)
-        results = run_tasks(self._session.spark, tasks, len(self._files))
+        results = run_tasks(self._session.spark, tasks, len(self._files), doing=f"write {len(self._files)} files")
         raise_first(results)
         return together([one for one in results if isinstance(one, RowsWritten)])
 

@@ -19,13 +19,14 @@ from pyspark.sql import SparkSession
 
 from lakebed.config import Settings, is_secret_name
 from lakebed.engines.spark import daemon
-from lakebed.engines.spark.facts import CONNECT
+from lakebed.engines.spark.facts import CONNECT, OLDER_LACK, OLDEST
 from lakebed.engines.spark.java import find_java
 from lakebed.engines.spark.private_conf import private_conf
 from lakebed.engines.spark.quiet import JvmLog, starting_quietly
 from lakebed.engines.spark.shipping import ship_kernels
 from lakebed.engines.spark.submitted import given_conf, is_submitted, launched_already
 from lakebed.errors import ConfigError, EngineError
+from lakebed.extras import is_older
 from lakebed.storage import is_local, local_path
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -73,6 +74,7 @@ def open_session(settings: Settings, *, spark: SparkSession | None = None) -> Se
         session = _start_connect(remote, settings)
     else:
         session = _start_submitted(settings) if is_submitted() else _start_classic(settings)
+    _require_version(session)
     ship_kernels(session.spark)
     return session
 
@@ -94,6 +96,17 @@ def require_shared(uri: str, session: Session) -> None:
         remedy="Use storage that they reach, as in s3://bucket/folder (for staged copies: staging.location); where the "
         "folder is mounted everywhere under this path, name it in spark.shared_folders.",
     )
+
+
+def _require_version(session: Session) -> None:
+    """A client of ours may be new enough, and the server or the caller's session not."""
+    if is_older(session.spark.version, OLDEST):
+        version = session.spark.version
+        session.close()
+        raise EngineError(
+            f"{session.master} runs Spark {version}, and {OLDEST} is the oldest that will do: {OLDER_LACK}",
+            remedy=f"Use a Spark of {OLDEST} or newer.",
+        )
 
 
 def _active() -> SparkSession | None:

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakebed.engines.protocols.merge import FileLayout
-from lakebed.engines.spark.tasks import reason
+from lakebed.engines.spark.tasks import collect, reason
 from lakebed.errors import UnsupportedType
 from lakebed.kernels.columns import top_level_ids, with_ids
 from lakebed.kernels.merge import Rules
@@ -48,7 +48,9 @@ class Shuffle:
         extremes = [
             part for name in names for part in (F.min(name).alias(f"min_{name}"), F.max(name).alias(f"max_{name}"))
         ]
-        found = self._run(counted.agg(F.count_if(F.col("times") > 1).alias("several"), *extremes)).to_pylist()[0]
+        found = self._run(
+            counted.agg(F.count_if(F.col("times") > 1).alias("several"), *extremes), "look for keys that repeat"
+        ).to_pylist()[0]
         keys = pa.table(
             [
                 pa.array([found[f"min_{name}"], found[f"max_{name}"]]).cast(field.type)
@@ -58,7 +60,8 @@ class Shuffle:
         )
         shown: list[tuple[object, ...]] = []
         if found["several"] and not self.spec.keys_may_repeat:
-            rows = self._run(several.select(*names).orderBy(*names).limit(refusals.SHOWN_KEYS)).to_pylist()
+            first = several.select(*names).orderBy(*names).limit(refusals.SHOWN_KEYS)
+            rows = self._run(first, "show keys that repeat").to_pylist()
             shown = [tuple(row[name] for name in names) for row in rows]
         return keys, found["several"], shown
 
@@ -69,16 +72,16 @@ class Shuffle:
         source = self._source_keys().distinct().withColumn("hit", F.lit(1))
         nulls = [F.sum(F.col(name).isNull().cast("long")).alias(f"null_{name}") for name in names]
         joined = target.join(source, on=names, how="left").groupBy(FILE).agg(F.count("hit").alias("rows"), *nulls)
-        by_file = self._run(joined).to_pylist()
-        matched = self._run(source.join(target, on=names, how="left_semi").agg(F.count("*").alias("n"))).to_pylist()[0][
-            "n"
-        ]
+        doing = f"look keys up in {len(files)} files"
+        by_file = self._run(joined, doing).to_pylist()
+        counted_keys = source.join(target, on=names, how="left_semi").agg(F.count("*").alias("n"))
+        [found] = self._run(counted_keys, doing).to_pylist()
         counted = {
             key: sum(row[f"null_{name}"] or 0 for row in by_file)
             for key, name in zip(self.spec.keys, names, strict=True)
         }
         rows = {files[row[FILE]].uri: row["rows"] for row in by_file if row["rows"]}
-        return Matches(rows, {key: count for key, count in counted.items() if count}, matched)
+        return Matches(rows, {key: count for key, count in counted.items() if count}, found["n"])
 
     def write(
         self,
@@ -124,7 +127,8 @@ class Shuffle:
             return []
         together = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
         # Spark counts the parameters of what it calls, and would count `self` as one.
-        done = self._run(together.groupBy(GROUP).applyInArrow(lambda group: apply.apply(group), RESULT))
+        applied = together.groupBy(GROUP).applyInArrow(lambda group: apply.apply(group), RESULT)
+        done = self._run(applied, f"rewrite {len(packs)} packs of files, insert {inserts} rows")
         return [pickle.loads(result) for result in done.column("result").to_pylist()]
 
     def _source_rows(self) -> DataFrame:
@@ -167,9 +171,9 @@ class Shuffle:
             ) from error
         return ddl, to_arrow_schema(from_spark_ddl(ddl))
 
-    def _run(self, frame: DataFrame) -> pa.Table:
+    def _run(self, frame: DataFrame, doing: str) -> pa.Table:
         try:
-            return frame.toArrow()
+            return collect(frame, doing=doing)
         except PySparkException as error:
             raise refusals.engine_failed(self.spec, f"the Spark job failed: {reason(error)}") from error
 

@@ -1,4 +1,7 @@
-"""Runs numbered tasks on Spark's workers: one stage, no shuffle, and only what each task returns comes back."""
+"""Runs numbered tasks on Spark's workers: one stage, no shuffle, and only what each task returns comes back.
+
+Every job of ours passes `collect`, which names it for the Spark UI and cancels it when the run is interrupted.
+"""
 
 import pickle
 import uuid
@@ -11,39 +14,43 @@ from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from lakebed.engines.spark.job_names import named_jobs
 from lakebed.errors import EngineError
 from lakebed.kernels.worker import run
+from lakebed.subject import subject
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def run_tasks(session: SparkSession, tasks: Callable[[int], object], count: int) -> list[object]:
-    """One stage of `count` tasks, no shuffle; what each returned, by its number."""
+def run_tasks(session: SparkSession, tasks: Callable[[int], object], count: int, *, doing: str) -> list[object]:
+    """One stage of `count` tasks, no shuffle; what each returned, by its number. `doing` is what the UI shows."""
     if count == 0:
         return []
     numbers = session.range(0, count, 1, count)
     try:
-        returned = collect(session, numbers.mapInArrow(partial(run, tasks), "task long, result binary"))
+        returned = collect(numbers.mapInArrow(partial(run, tasks), "task long, result binary"), doing=doing)
     except PySparkException as error:
         raise EngineError(f"the Spark job failed: {reason(error)}") from error
     results = dict(zip(returned.column(0).to_pylist(), returned.column(1).to_pylist(), strict=True))
     return [pickle.loads(results[number]) for number in range(count)]
 
 
-def collect(session: SparkSession, frame: DataFrame) -> "pa.Table":
+def collect(frame: DataFrame, *, doing: str) -> "pa.Table":
     """What a small frame gives. An interrupt cancels its job; pyspark by itself would wait for the job's end.
 
     The job is waited for in a thread of its own, which has the caller's job properties: a signal reaches the main
-    thread only, and only where that is not inside of pyspark.
+    thread only, and only where that is not inside of pyspark. So the job's name is not left on the caller's session.
     """
+    session, about = frame.sparkSession, subject()
     tag = f"lakebed-{uuid.uuid4().hex}"
     outcome: Future[pa.Table] = Future()
 
     def collect() -> None:
         session.addTag(tag)
         try:
-            outcome.set_result(frame.toArrow())
+            with named_jobs(session, about, doing):
+                outcome.set_result(frame.toArrow())
         except BaseException as error:  # noqa: BLE001 -- raised where the result is waited for
             outcome.set_exception(error)
         finally:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from lakebed.lineage.context import Context
 from lakebed.lineage.contract import ColumnEdge, StatementLineage, TableEdge, TableUse
+from lakebed.lineage.renamed_unknown import UnknownRename
 from lakebed.lineage.statements.result import statement_lineage
 from lakebed.lineage.tables import NamePart
 
@@ -132,6 +133,8 @@ def _flow(
     for use, table in ((name, known), (end, other)):
         ctx.used.setdefault(use, TableUse(use, table.kind if table else "table", table.origin if table else "unknown"))
     if known is None:
+        if renamed:
+            catalog.unknown_renames.append(UnknownRename(ctx.index, name, end))
         return [], TableEdge(name, end, True)
     columns = known.columns
     ends = other.columns if other is not None and not renamed and len(other.columns) == len(columns) else columns

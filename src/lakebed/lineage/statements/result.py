@@ -1,6 +1,7 @@
 """A statement's lineage from what its rules found: edges, each once, and the tables that were read."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from sqlglot import exp
 
@@ -13,6 +14,8 @@ from lakebed.lineage.scope import Cte
 from lakebed.lineage.tables import CatalogColumn, NamePart
 from lakebed.lineage.type_inference import TypeInference
 
+# a named tuple's own constructor costs more than all the rest of an edge
+_COLUMN_EDGE = partial(tuple.__new__, ColumnEdge)
 # A column that is written: its name, its place in the output or None, and where its value comes from.
 Written = tuple[str, int | None, Refs]
 
@@ -88,7 +91,7 @@ def statement_lineage(
 ) -> StatementLineage:
     """The lineage of the statement that `ctx` belongs to; `written` are the columns that it writes."""
     edges: list[ColumnEdge] = []
-    make = ColumnEdge._make
+    make = _COLUMN_EDGE
     for name, position, refs in written:
         if len(refs) == 1:
             table, column, path, role, approximate = refs[0]

@@ -82,7 +82,8 @@ def use(node: exp.Expr, ctx: Context) -> list[StatementLineage]:
         parts = [part.text for part in table_parts(table)]
         if kind == "CATALOG":
             ctx.catalog.default_catalog = parts[0] if parts else None
-            ctx.catalog.default_schema = None
+            # a catalog begins at its own schema of that name
+            ctx.catalog.default_schema = "default" if ctx.dialect.name == "databricks" else None
         elif not kind.startswith(("ROLE", "WAREHOUSE", "SECONDARY")):
             if len(parts) > 1:
                 ctx.catalog.default_catalog, ctx.catalog.default_schema = parts[-2], parts[-1]

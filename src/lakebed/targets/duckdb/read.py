@@ -7,6 +7,7 @@ import duckdb
 import pyarrow as pa
 
 from lakebed.errors import SchemaError
+from lakebed.kernels.sums import exact_totals, no_totals
 from lakebed.kernels.values import EXACT
 from lakebed.model import AnySlice, Totals
 from lakebed.schema.arrow import to_arrow_schema
@@ -15,7 +16,6 @@ from lakebed.schema.types import Float, Schema
 from lakebed.targets.base import TableState
 from lakebed.targets.duckdb.file import Connection
 from lakebed.targets.duckdb.slices import where
-from lakebed.targets.shared.sums import exact_totals, no_totals
 
 
 def read(connection: Connection, table: str, state: TableState, columns: Sequence[str] | None) -> pa.Table:

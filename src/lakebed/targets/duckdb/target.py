@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import TargetError
+from lakebed.kernels.sums import no_totals
 from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
@@ -24,7 +25,6 @@ from lakebed.targets.duckdb.schema import evolve
 from lakebed.targets.duckdb.state import ABSENT, last_commit, record_commit, table_state
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.staging import StagingArea
-from lakebed.targets.shared.sums import no_totals
 
 CAPABILITIES = Capabilities(
     made_of_files=False,
@@ -153,6 +153,10 @@ class DuckDBTarget:
         """Removes what `orphans` found. Of local stagings those go whose process is gone, and they go whole."""
         self._storage.delete(uri for uri in files if not is_local(uri))
         self._area.sweep()
+
+    def write_places(self) -> tuple[str, ...]:
+        """None: this process takes the rows out of wherever workers put them."""
+        return ()
 
     def owns_staging(self, folder: str) -> bool:
         return self._area.owns(folder)

@@ -15,9 +15,14 @@ def at_branch(table: Table, name: str | None) -> Table:
     The schema is the table's: Iceberg keeps one for all branches.
     """
     ref = find_ref(table.metadata, name)
-    if ref is None or ref.snapshot_id == table.metadata.current_snapshot_id:
+    return table if ref is None else at_snapshot(table, ref.snapshot_id)
+
+
+def at_snapshot(table: Table, snapshot_id: int) -> Table:
+    """The table with the rows of a snapshot as its current ones, under the schema of today."""
+    if snapshot_id == table.metadata.current_snapshot_id:
         return table
-    metadata = table.metadata.model_copy(update={"current_snapshot_id": ref.snapshot_id})
+    metadata = table.metadata.model_copy(update={"current_snapshot_id": snapshot_id})
     return Table(table.name(), metadata, table.metadata_location, table.io, table.catalog, table.config)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError as PydanticValidationError
@@ -26,7 +26,7 @@ from sqlalchemy.orm import Session
 
 from lakebed.config import DEFAULT_CATALOG, is_secret_name
 from lakebed.errors import ConfigError, LakebedError, TargetError, first_line, redacted, system_refusal
-from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.kernels.storage_settings import LentKeys, StorageSettings
 from lakebed.storage import local_path, make_private_folder
 from lakebed.targets.iceberg.sql_catalog import LeanSqlCatalog
 
@@ -129,18 +129,17 @@ class CatalogSettings:
                 ) from unfit
             return LeanSqlCatalog.of(catalog) if type(catalog) is SqlCatalog else catalog
 
-    def with_lent_keys(self, properties: Mapping[str, str]) -> StorageSettings | None:
-        """The storage settings with the keys of these properties; None where the settings have keys, or these none."""
-        own = self.storage
-        if own.access_key_id or own.profile or own.role_arn or own.anonymous or not properties.get("s3.access-key-id"):
+    def lent_keys(self, properties: Mapping[str, str]) -> LentKeys | None:
+        """The keys of these properties of a table; None where there are none, or they are those of the settings."""
+        key = properties.get("s3.access-key-id")
+        if not key or key == self.storage.resolved().access_key_id:
             return None
-        return replace(
-            own,
-            access_key_id=properties["s3.access-key-id"],
-            secret_access_key=properties.get("s3.secret-access-key"),
-            session_token=properties.get("s3.session-token"),
-            endpoint_url=own.endpoint_url or properties.get("s3.endpoint"),
-            region=own.region or properties.get("s3.region") or properties.get("client.region"),
+        return LentKeys(
+            key,
+            properties.get("s3.secret-access-key"),
+            properties.get("s3.session-token"),
+            endpoint_url=properties.get("s3.endpoint"),
+            region=properties.get("s3.region") or properties.get("client.region"),
         )
 
     @contextmanager

@@ -208,7 +208,7 @@ def require_same_ids(table: Table, staging: Staging, *, physical_ids: Mapping[st
 def require_compatible(table: Table, seen: Mapping[str, DataFile], change: Change) -> None:
     """Another committed since the plan was made: may ours follow as it is? Raises ConcurrentModification if not."""
     name = ".".join(table.name())
-    if change.remove_slice is None and (change.add or change.remove):
+    if (change.remove_slice is None or change.follows_nobody) and (change.add or change.remove):
         raise ConcurrentModification(f"{name} was changed since it was read")
     now = {file.uri: file for file in data_files(table)}
     for file in change.remove:

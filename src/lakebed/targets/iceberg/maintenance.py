@@ -9,8 +9,9 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakebed.errors import NotFound
-from lakebed.targets.iceberg.branches import set_branch
+from lakebed.targets.iceberg.branches import at_snapshot, set_branch
 from lakebed.targets.iceberg.commit import ADDED_COLUMNS, PREFIX, WIDENED_COLUMNS
+from lakebed.targets.iceberg.state import current_files
 from lakebed.targets.snapshots import Expired, SnapshotRecord
 
 # Properties of ours that a record has under names of its own, or the ledger has.
@@ -64,6 +65,8 @@ def roll_back(table: Table, snapshot_id: int, *, branch: str | None = None) -> N
     if table.snapshot_by_id(snapshot_id) is None:
         known = ", ".join(str(snapshot.snapshot_id) for snapshot in table.snapshots())
         raise NotFound(f"{'.'.join(table.name())} has no snapshot {snapshot_id}", remedy=f"It has: {known or 'none'}.")
+    # Before any work: what cannot be read here is not what a table is rolled back to.
+    current_files(at_snapshot(table, snapshot_id))
     set_branch(table, branch, snapshot_id)
 
 

@@ -8,6 +8,8 @@ from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table import FileScanTask, Table
 
+from lakebed.targets.iceberg.deletes import RowDeletes, is_by_value
+
 # As they lie on disk; in memory they take some twenty times as much.
 REMEMBERED_BYTES = 16 * 1024 * 1024
 
@@ -34,14 +36,31 @@ def has_live_files(manifest: ManifestFile) -> bool:
     return manifest.has_added_files() or manifest.has_existing_files()
 
 
+def current_manifests(table: Table) -> list[ManifestFile]:
+    """Those of the current snapshot that name files."""
+    snapshot = table.current_snapshot()
+    return [] if snapshot is None else [one for one in snapshot.manifests(table.io) if has_live_files(one)]
+
+
+def has_equality_deletes(table: Table) -> bool:
+    """Whether the current snapshot names files in which rows are deleted by their values."""
+    return any(
+        is_by_value(entry.data_file)
+        for manifest in current_manifests(table)
+        if manifest.content == ManifestContent.DELETES
+        for entry in live_entries(manifest, table.io)
+    )
+
+
 def plan_all_files(table: Table) -> list[FileScanTask]:
     """Every data file of the current snapshot, each with the delete files that may hold rows of it."""
-    snapshot = table.current_snapshot()
-    manifests = [] if snapshot is None else [one for one in snapshot.manifests(table.io) if has_live_files(one)]
-    if any(manifest.content == ManifestContent.DELETES for manifest in manifests):
-        return list(table.scan().plan_files())
+    manifests = current_manifests(table)
+    by_content: dict[ManifestContent, list[ManifestEntry]] = {ManifestContent.DATA: [], ManifestContent.DELETES: []}
+    for manifest in manifests:
+        by_content[manifest.content].extend(live_entries(manifest, table.io))
+    marking = by_content[ManifestContent.DELETES]
+    deletes = RowDeletes(table, marking) if marking else None
     return [
-        FileScanTask(entry.data_file, set(), AlwaysTrue())
-        for manifest in manifests
-        for entry in live_entries(manifest, table.io)
+        FileScanTask(entry.data_file, set() if deletes is None else deletes.of(entry), AlwaysTrue())
+        for entry in by_content[ManifestContent.DATA]
     ]

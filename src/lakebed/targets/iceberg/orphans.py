@@ -1,13 +1,14 @@
 """What crashed writers of ours left in a table's folders: data files, manifests, metadata that no catalog ever named.
 
 Everything that one staging writes carries its id: the folder of its data files, and the names of its manifests and
-manifest lists. A metadata file says in its newest snapshot which staging wrote it. What other writers left is theirs.
+manifest lists. A metadata file says in its newest snapshot which staging wrote it; one that brought no snapshot, as a
+rollback's or an expiry's, says by its name that it is ours. What other writers left is theirs.
 """
 
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from pyiceberg.table import Table
 
@@ -18,7 +19,9 @@ from lakebed.targets.iceberg.staging import MARK, SHARED_DIGITS, STAGING_ID, STA
 
 _DATA = re.compile(rf"/{STAGING_PREFIX}(?P<id>[0-9a-f]{{32}})/")
 _MANIFEST = re.compile(r"/(?:snap-\d+-\d+-)?(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:-m\d+)?\.avro")
-_METADATA = re.compile(r"/\d{5}-[0-9a-f-]{36}\.(?:gz\.)?metadata\.json")
+_METADATA = re.compile(r"/\d{5}-(?P<uuid>[0-9a-f-]{36})\.(?:gz\.)?metadata\.json")
+# Between a metadata file and the catalog's word for it: nothing else tells that somebody is about to name it.
+COMMIT_TAKES = timedelta(hours=1)
 
 
 def running_stagings(places: Iterable[str]) -> set[str]:
@@ -43,16 +46,28 @@ def orphaned_files(
     used = set() if table is None else used_files(table)
     known = set() if table is None else {snapshot.snapshot_id for snapshot in table.snapshots()}
     by_staging: dict[str, list[Entry]] = {}
+    alone: list[Entry] = []
     for entry in listed:
         path = plain_path(entry.uri)
-        if path not in used and (id_ := _staging_of(path, known, read)) is not None:
+        if path in used:
+            continue
+        if (id_ := _staging_of(path, known, read)) is not None:
             by_staging.setdefault(id_, []).append(entry)
-    return tuple(
-        entry.uri
-        for id_, entries in by_staging.items()
-        if id_ not in running and all(one.modified is not None and one.modified < before for one in entries)
-        for entry in entries
+        elif (found := _METADATA.search(path)) and found["uuid"].startswith(MARK):
+            alone.append(entry)
+    return (
+        *(
+            entry.uri
+            for id_, entries in by_staging.items()
+            if id_ not in running and all(_is_older(one, before) for one in entries)
+            for entry in entries
+        ),
+        *(entry.uri for entry in alone if _is_older(entry, min(before, datetime.now(UTC) - COMMIT_TAKES))),
     )
+
+
+def _is_older(entry: Entry, than: datetime) -> bool:
+    return entry.modified is not None and entry.modified < than
 
 
 def _staging_id(folder: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, IsNull
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, In, IsNull
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import FileFormat
 from pyiceberg.schema import Schema as IcebergSchema
@@ -12,7 +12,10 @@ from pyiceberg.table import Table
 
 from lakebed.errors import TargetError
 from lakebed.kernels.slices import in_slice
-from lakebed.model import AnySlice, ScanFile, Totals
+from lakebed.kernels.sums import exact_totals, no_totals
+from lakebed.model import AnySlice, Totals
+from lakebed.targets.iceberg.deletes import position_deletes, scan_file
+from lakebed.targets.iceberg.manifests import has_equality_deletes
 from lakebed.targets.iceberg.names import names_suffice
 from lakebed.targets.iceberg.rows import rows_of_file
 from lakebed.targets.iceberg.schema import physical_schema, table_schema
@@ -25,7 +28,6 @@ from lakebed.targets.iceberg.state import (
     partition_columns,
 )
 from lakebed.targets.scan import ScanPlan
-from lakebed.targets.shared.sums import exact_totals
 
 
 def read(table: Table, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
@@ -74,7 +76,7 @@ def scan_plan(table: Table) -> ScanPlan:
                 "cannot read",
                 remedy="Read it without spark=, or compact it with the engine that wrote them.",
             )
-        for delete in task.delete_files:
+        for delete in position_deletes(task):
             if delete.file_format != FileFormat.PARQUET:
                 raise TargetError(
                     f"{'.'.join(table.name())} holds deletes as {delete.file_format.value}, which workers cannot apply",
@@ -90,8 +92,7 @@ def scan_plan(table: Table) -> ScanPlan:
         schema=table_schema(table.schema()),
         physical=physical_schema(table.schema()),
         files=tuple(
-            ScanFile(task.file.file_path, file.partition, tuple(delete.file_path for delete in task.delete_files))
-            for file, task in zip(data_files(table, tasks), tasks, strict=True)
+            scan_file(table, task, file.partition) for file, task in zip(data_files(table, tasks), tasks, strict=True)
         ),
         partition_by=partition_columns(table),
         by_field_id=not names_suffice(table),
@@ -100,20 +101,35 @@ def scan_plan(table: Table) -> ScanPlan:
 
 def totals(table: Table, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
     """Rows and exact sums of the committed table, deletes of other writers applied."""
+    names = {name.lower() for name in table.schema().column_names}
+    if slice_ is not None and any(name.lower() not in names for name in slice_.values):
+        return no_totals(columns)
     wanted = (*columns, *([currency] if currency else ()))
     return exact_totals(_batches(table, slice_, wanted), columns, currency=currency)
+
+
+def _condition(name: str, value: object) -> BooleanExpression:
+    if isinstance(value, frozenset):
+        return In(name, value)  # type: ignore[call-arg, arg-type]
+    return IsNull(name) if value is None else EqualTo(name, value)  # type: ignore[call-arg, arg-type]
 
 
 def _batches(table: Table, slice_: AnySlice | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     condition: BooleanExpression = AlwaysTrue()
     values: Mapping[str, object] = slice_.values if slice_ else {}
+    if has_equality_deletes(table):
+        # PyIceberg refuses to plan a scan over them, even where they count for no file any more.
+        chosen = _selected(table.schema(), tuple(dict.fromkeys((*columns, *values))) or None)
+        for task in current_files(table):
+            for batch in rows_of_file(table, task, chosen):
+                yield batch.filter(in_slice(batch, values))
+        return
     # PyIceberg takes a dot in a filter for the field of a struct.
     dotted = {name: value for name, value in values.items() if "." in name}
     for name, value in values.items():
         if name in dotted:
             continue
-        same = IsNull(name) if value is None else EqualTo(name, value)  # type: ignore[call-arg, arg-type]
-        condition = And(condition, same)
+        condition = And(condition, _condition(name, value))
     # Without any column there would be no rows to count.
     fields = tuple(dict.fromkeys((*columns, *dotted))) or (table.schema().fields[0].name,)
     found = table.scan(row_filter=condition, selected_fields=fields, case_sensitive=False).to_arrow_batch_reader()

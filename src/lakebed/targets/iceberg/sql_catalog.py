@@ -17,6 +17,8 @@ from pyiceberg.utils.datetime import datetime_to_millis
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
+from lakebed.targets.iceberg.staging import marked_uuid
+
 
 class LeanSqlCatalog(SqlCatalog):
     """The same catalog. Metadata is never changed in place, so that a new version may share what it has in common."""
@@ -56,6 +58,6 @@ class LeanSqlCatalog(SqlCatalog):
         metadata.sort_order().check_compatible(metadata.schema())
         number = self._parse_metadata_version(current_table.metadata_location) + 1
         provider = load_location_provider(metadata.location, metadata.properties)
-        place = provider.new_table_metadata_file_location(number)
+        place = provider.new_metadata_location(f"{number:05d}-{marked_uuid()}.metadata.json")
         io = self._load_file_io(properties=metadata.properties, location=place)
         return StagedTable(table_identifier, metadata, place, io, self)

@@ -25,6 +25,11 @@ def new_staging_id() -> str:
     return MARK + secrets.token_hex(12)
 
 
+def marked_uuid() -> uuid.UUID:
+    """What a metadata file of ours is called by, so that its name says whose it is."""
+    return uuid.UUID(new_staging_id())
+
+
 def commit_uuid(staging_id: str) -> uuid.UUID:
     """What manifests of one attempt to commit the staging are called by."""
     return uuid.UUID(staging_id[:SHARED_DIGITS] + secrets.token_hex(4))

@@ -9,14 +9,18 @@ from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.schema import index_by_id
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.sorting import NullOrder, SortDirection
+from pyiceberg.transforms import IdentityTransform
 
 from lakebed.errors import TargetError
-from lakebed.model import DataFile
+from lakebed.model import DataFile, SortKey
 from lakebed.schema.types import Schema
 from lakebed.targets.base import TableState
+from lakebed.targets.iceberg.deletes import is_by_value, require_known_deletes
 from lakebed.targets.iceberg.files import data_files_of
 from lakebed.targets.iceberg.manifests import plan_all_files
 from lakebed.targets.iceberg.names import field_ids_where_needed
+from lakebed.targets.iceberg.rows import count_rows
 from lakebed.targets.iceberg.schema import table_schema
 from lakebed.targets.iceberg.txns import recorded_txns
 
@@ -38,18 +42,9 @@ def current_files(table: Table) -> list[FileScanTask]:
 
     Writers may lay one delete file over a whole partition: which data files it means is only said inside it.
     """
-    try:
-        tasks = plan_all_files(table)
-    except ValueError as error:
-        if "equality deletes" not in str(error):
-            raise
-        raise TargetError(
-            f"{'.'.join(table.name())} holds equality deletes, which only a full rewrite by their writer removes",
-            remedy="Compact it with the engine that wrote them, for example with Spark: CALL "
-            f"CATALOG.system.rewrite_data_files(table => '{'.'.join(table.name())}', "
-            "options => map('delete-file-threshold', '1')), and load again.",
-        ) from error
+    tasks = plan_all_files(table)
     _require_known_formats(table, tasks)
+    require_known_deletes(table, tasks)
     deletes = {delete for task in tasks for delete in task.delete_files}
     if not deletes:
         return tasks
@@ -93,8 +88,8 @@ def has_defaults(schema: IcebergSchema) -> bool:
 
 
 def _data_files_meant(table: Table, delete: IcebergFile) -> set[str] | None:
-    """The data files that a position delete file speaks of; None where that is not in the file."""
-    if delete.file_format != FileFormat.PARQUET:
+    """The data files that a delete file speaks of; None where that is not in the file."""
+    if delete.file_format != FileFormat.PARQUET or is_by_value(delete):
         return None
     with table.io.new_input(delete.file_path).open() as stream:
         return set(pq.read_table(stream, columns=["file_path"])["file_path"].unique().to_pylist())
@@ -109,17 +104,34 @@ def table_state(table: Table) -> TableState:
     """The table now. Rows that other writers deleted are not counted."""
     tasks = current_files(table)
     files = data_files(table, tasks)
-    deletes = any(task.delete_files for task in tasks)
     return TableState(
         exists=True,
         schema=table_schema(table.schema()),
-        rows=table.scan().count() if deletes else sum(file.rows for file in files),
+        rows=count_rows(table, tasks),
         version=version(table.metadata),
         partition_by=partition_columns(table),
         files=files,
         txns=recorded_txns(table.metadata),
         field_ids=field_ids_where_needed(table),
+        order=sort_order(table),
     )
+
+
+def sort_order(table: Table) -> tuple[SortKey, ...]:
+    """The table's sort order in terms of its columns, up to the first field that they cannot express.
+
+    What is sorted by a moment is sorted by its day, but what follows the day would then not be in order.
+    """
+    columns = {field.field_id: field for field in table.schema().fields if field.field_type.is_primitive}
+    keys: list[SortKey] = []
+    for one in table.sort_order().fields:
+        if one.source_id not in columns or not one.transform.preserves_order:
+            break
+        descending, nulls_first = one.direction == SortDirection.DESC, one.null_order == NullOrder.NULLS_FIRST
+        keys.append(SortKey(columns[one.source_id].name, descending, nulls_first))
+        if not isinstance(one.transform, IdentityTransform):
+            break
+    return tuple(keys)
 
 
 def absent() -> TableState:

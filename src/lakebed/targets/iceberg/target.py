@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
@@ -25,7 +26,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, TargetError
-from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.kernels.sums import no_totals
 from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
@@ -39,16 +40,24 @@ from lakebed.targets.iceberg.orphans import orphaned_files, running_stagings
 from lakebed.targets.iceberg.partitions import remove_split
 from lakebed.targets.iceberg.properties import new_table_properties
 from lakebed.targets.iceberg.read import read, scan_plan, totals
+from lakebed.targets.iceberg.rows import count_rows
 from lakebed.targets.iceberg.schema import evolve, new_table_schema, partition_spec, physical_schema
 from lakebed.targets.iceberg.settle import settle, unsettled
 from lakebed.targets.iceberg.slices import affected
 from lakebed.targets.iceberg.staging import STAGING_NAME, STAGING_PREFIX, local_stagings, lock_folder, new_staging_id
-from lakebed.targets.iceberg.state import ABSENT, absent, by_uri, require_writable, table_state, version
+from lakebed.targets.iceberg.state import (
+    ABSENT,
+    absent,
+    by_uri,
+    current_files,
+    require_writable,
+    table_state,
+    version,
+)
 from lakebed.targets.iceberg.transaction import OneCommit
 from lakebed.targets.scan import ScanPlan
 from lakebed.targets.shared.containment import require_no_link
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
-from lakebed.targets.shared.sums import no_totals
 from lakebed.targets.snapshots import Expired, Publication, SnapshotRecord
 
 CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, partition_in_path=False)
@@ -70,7 +79,8 @@ class IcebergTarget:
         if not table or not all(namespace.split(".")):
             raise ConfigError("an Iceberg table is written iceberg:NAMESPACE.TABLE")
         self.identifier = (*namespace.split("."), table)
-        self.settings = catalog
+        self.key_ring = catalog.storage.with_key_ring()
+        self.settings = replace(catalog, storage=self.key_ring)
         self.branch = branch
         self._namespace_is_catalog = namespace_is_catalog
         self._creations: dict[str, CreateTableTransaction] = {}
@@ -104,6 +114,8 @@ class IcebergTarget:
         known = self._known
         found = self.settings.load(self.catalog, self.identifier, known) if self.settings.exists else None
         self._known = found
+        if found is not None:
+            self._lend(found)
         if found is None and self._namespace_is_catalog and not self._namespace_exists():
             first, *rest = self.identifier
             raise ConfigError(
@@ -140,11 +152,12 @@ class IcebergTarget:
         with self.settings.translated_errors():
             return table_state(table)
 
-    def lent_storage(self) -> StorageSettings | None:
-        """The keys that the catalog hands out for the table, or that it is configured with; None where it has none."""
-        table = self.table()
-        given = self.catalog.properties if table is None else table.io.properties
-        return self.settings.with_lent_keys(given)
+    def _lend(self, table: Table) -> None:
+        """Puts the keys that the catalog handed out with the table, or is configured with, where engines have them."""
+        keys = self.settings.lent_keys(table.io.properties)
+        if keys is not None:
+            for place in table_places(table):
+                self.key_ring.add(place, keys)
 
     def affected(self, state: TableState, slice_: AnySlice) -> Affected:
         if not state.files:
@@ -180,6 +193,14 @@ class IcebergTarget:
                 local_path(folder).mkdir(parents=True, exist_ok=True)
                 self._locks[identifier] = lock_folder(folder)
         return Staging(identifier, folder, physical_schema(schema), partitions)
+
+    def write_places(self) -> tuple[str, ...]:
+        """Where its data lies or, before it is created, the warehouse: a REST catalog names that, and has it itself."""
+        table = self.table() if self.settings.exists else None
+        if table is not None:
+            return (table.properties.get("write.data.path") or table.location(),)
+        warehouse = self.settings.properties.get("warehouse", "")
+        return (warehouse,) if "://" in warehouse else ()
 
     def owns_staging(self, folder: str) -> bool:
         *above, name = _plain(folder).split("/")
@@ -246,8 +267,11 @@ class IcebergTarget:
                 raise ConcurrentModification(f"{self.name} was created by another process just now") from quicker
             except BadRequestError:
                 # S3 Tables cannot stage a creation: there an empty table is made first, and the rows are its commit.
-                return self.catalog.create_table(self.identifier, schema, partition_spec=spec, properties=properties)
+                made = self.catalog.create_table(self.identifier, schema, partition_spec=spec, properties=properties)
+                self._lend(made)
+                return made
         self._creations[identifier] = creation
+        self._lend(creation._table)
         return creation._table
 
     def _require_unmoved(self, table: Table, state: TableState) -> None:
@@ -314,7 +338,9 @@ class IcebergTarget:
         deletes = None if snapshot is None or snapshot.summary is None else snapshot.summary["total-delete-files"]
         if snapshot is None:
             return 0
-        return int(total) if total is not None and deletes in (None, "0") else table.scan().count()
+        if total is not None and deletes in (None, "0"):
+            return int(total)
+        return count_rows(table, current_files(table))
 
     def last_commit(self) -> PastCommit | None:
         table = self.table()
@@ -331,7 +357,7 @@ class IcebergTarget:
             return  # whether it was committed cannot be asked now, so the files stay
         if table is not None and landed(table.metadata, staging):
             return
-        storage = Storage(self.lent_storage() or self.settings.storage)
+        storage = Storage(self.key_ring)
         storage.delete(entry.uri for entry in storage.list(staging.folder))
         if is_local(staging.folder):
             shutil.rmtree(local_path(staging.folder), ignore_errors=True)
@@ -344,7 +370,7 @@ class IcebergTarget:
 
     def orphans(self, before: datetime) -> tuple[str, ...]:
         """Files that crashed writers of ours left, none of them younger than this; no snapshot names one."""
-        storage, places = Storage(self.lent_storage() or self.settings.storage), self._places()
+        places, storage = self._places(), Storage(self.key_ring)
         running = running_stagings(places)
         listed = [entry for place in places for entry in storage.list(place)]
         # The table is loaded after the listing: what was committed in between is in use.
@@ -352,7 +378,7 @@ class IcebergTarget:
 
     def remove_orphans(self, files: Sequence[str]) -> None:
         """Removes what `orphans` found, and local folders of stagings that are empty then."""
-        Storage(self.lent_storage() or self.settings.storage).delete(files)
+        Storage(self.key_ring).delete(files)
         for folder in [folder for place in self._places() for folder in local_stagings(place)]:
             with suppress(OSError):  # not empty
                 os.rmdir(folder)
@@ -361,8 +387,8 @@ class IcebergTarget:
         """The folders of the table; of one whose creation was never committed the place where it would lie."""
         table = self.table()
         if table is not None:
-            named = (table.location(), *(table.properties.get(f"write.{kind}.path") for kind in ("data", "metadata")))
-            return tuple(dict.fromkeys(place for place in named if place))
+            return table_places(table)
+        # A server is not asked: to some of them the question is the beginning of another creation, in another place.
         if not self.settings.exists or not isinstance(self.catalog, MetastoreCatalog):
             return ()
         with suppress(NoSuchNamespaceError):
@@ -418,6 +444,12 @@ class IcebergTarget:
             return set()
         with self.settings.translated_errors():
             return maintenance.live_files(table)
+
+
+def table_places(table: Table) -> tuple[str, ...]:
+    """The folders that a table's files lie in."""
+    named = (table.location(), *(table.properties.get(f"write.{kind}.path") for kind in ("data", "metadata")))
+    return tuple(dict.fromkeys(place for place in named if place))
 
 
 def _plain(uri: str) -> str:

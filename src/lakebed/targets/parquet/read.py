@@ -7,12 +7,12 @@ import pyarrow.dataset as pads
 
 from lakebed.errors import NotFound, SchemaError, system_refusal
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.sums import exact_totals, no_totals
 from lakebed.model import AnySlice, DataFile, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.storage import Storage
 from lakebed.targets.base import TableState
 from lakebed.targets.parquet.slices import affected
-from lakebed.targets.shared.sums import exact_totals, no_totals
 
 
 def open_dataset(root: str, files: Sequence[DataFile], state: TableState, storage: Storage) -> pads.FileSystemDataset:
@@ -66,6 +66,8 @@ def totals(
 
 
 def _condition(column: str, value: object) -> pads.Expression:
+    if isinstance(value, frozenset):
+        return pads.field(column).isin(sorted(value))
     return pads.field(column).is_null() if value is None else pads.field(column) == value
 
 

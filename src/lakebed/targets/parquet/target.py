@@ -156,6 +156,9 @@ class ParquetTarget:
         else:
             self._storage.delete(files)
 
+    def write_places(self) -> tuple[str, ...]:
+        return (self._address,)
+
     def owns_staging(self, folder: str) -> bool:
         return self._journal.owns(folder)
 

@@ -81,15 +81,27 @@ def match(file: DataFile, values: Mapping[str, object]) -> Match:
     verdict: Match = "all"
     partition = {fold(name): value for name, value in file.partition.items()}
     for column, value in values.items():
-        if fold(column) in partition and isinstance(value, str | None):
-            found: Match = "all" if partition[fold(column)] == value else "none"
-        else:
-            found = _match_bounds(file.bounds.get(column), value, file.rows)
+        found = _match_column(file, partition, column, value)
         if found == "none":
             return "none"
         if found == "some":
             verdict = "some"
     return verdict
+
+
+def _match_column(file: DataFile, partition: Mapping[str, str | None], column: str, value: object) -> Match:
+    any_of = value if isinstance(value, frozenset) else frozenset((value,))
+    if fold(column) in partition and all(isinstance(one, str | None) for one in any_of):
+        return "all" if partition[fold(column)] in any_of else "none"
+    bounds = file.bounds.get(column)
+    if not isinstance(value, frozenset):
+        return _match_bounds(bounds, value, file.rows)
+    # Only the values nearest to the bounds can prove anything.
+    if bounds is None or bounds.nulls == file.rows or not isinstance(bounds.minimum, str):
+        return "none" if bounds is not None and bounds.nulls == file.rows else "some"
+    if bounds.minimum == bounds.maximum and bounds.minimum in value:
+        return _match_bounds(bounds, bounds.minimum, file.rows)
+    return "some" if any(_match_bounds(bounds, one, file.rows) != "none" for one in value) else "none"
 
 
 def _match_bounds(bounds: Bounds | None, value: object, rows: int) -> Match:

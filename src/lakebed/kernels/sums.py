@@ -57,6 +57,24 @@ def exact_sum(values: pa.Array) -> Decimal:
     return Decimal(0) if found is None else found
 
 
+def add_totals(parts: Iterable[Totals]) -> Totals:
+    """What was counted in parts, as one."""
+    rows = 0
+    sums: dict[str, Decimal] = {}
+    by_currency: dict[str, dict[str, Decimal]] = {}
+    for part in parts:
+        rows += part.rows
+        _add(sums, part.sums)
+        for code, of_code in part.by_currency.items():
+            _add(by_currency.setdefault(code, {}), of_code)
+    return Totals(rows, sums, by_currency)
+
+
+def _add(totals: dict[str, Decimal], more: Mapping[str, Decimal]) -> None:
+    for name, value in more.items():
+        totals[name] = EXACT.add(totals.get(name, Decimal(0)), value)
+
+
 def no_totals(columns: Sequence[str]) -> Totals:
     """What a table that does not exist holds."""
     empty: Mapping[str, Mapping[str, Decimal]] = {}
