@@ -4,7 +4,7 @@ import pytest
 
 from lakebed.errors import DatasetMergeError, EngineError
 from lakebed.merge_core.plan import Matches, MergePlan, plan_merge
-from lakebed.merge_core.refusals import duplicate_keys
+from lakebed.merge_core.refusals import duplicate_keys, key_missing
 from lakebed.merge_core.result import MergeResult
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy
 from lakebed.merge_core.validate import unify
@@ -55,6 +55,20 @@ def test_a_plan_of_a_new_table_says_how_many_columns_it_gets() -> None:
     assert (plan.to_dict()["creates_table"], plan.to_dict()["added_columns"]) == (True, [])
 
 
+def test_files_that_are_rewritten_together_stay_below_a_size_and_in_one_partition() -> None:
+    """A pack is held in memory, and written into one partition."""
+    megabytes = [30, 30, 30, 20, 10, 100, 1]
+    files = [
+        DataFile(f"{number}", 10, size << 20, {"p": "a" if number < 6 else "b"})
+        for number, size in enumerate(megabytes)
+    ]
+    unified = unify(SPEC, schema(id=Integer(64)), schema(id=Integer(64)))
+    matches = Matches({file.uri: 1 for file in files}, {}, 7)
+    plan = plan_merge(unified, files=files, source_rows=7, matches=matches, scanned=7)
+    assert [[file.uri for file in pack] for pack in plan.packs] == [["0", "1"], ["2", "3", "4"], ["5"], ["6"]]
+    assert plan.repack
+
+
 def test_rows_that_were_matched_in_no_file_of_the_table_are_an_error() -> None:
     """Counted, they would be reported as updated, and no file would have been rewritten."""
     unified = unify(SPEC, schema(id=Integer(64)), schema(id=Integer(64)))
@@ -82,6 +96,13 @@ def test_a_refusal_shows_keys_as_they_are_written() -> None:
     two = duplicate_keys(MergeSpec.of(keys=["id", "day"]), count=2, keys=[(1, "a"), (2, "b")])
     assert two.message == "2 keys (id, day) occur more than once in the source: (1, 'a'), (2, 'b')"
     assert two.keys == ((1, "a"), (2, "b"))
+
+
+@pytest.mark.parametrize(("count", "shown"), [(0, "none."), (20, "c18, c19."), (21, "c18, c19, ....")])
+def test_a_key_that_is_missing_is_answered_with_twenty_columns(count: int, shown: str) -> None:
+    refused = key_missing(SPEC, side="source", column="id", present=[f"c{number}" for number in range(count)])
+    assert refused.remedy is not None
+    assert refused.remedy.endswith(shown)
 
 
 def test_advice_is_given() -> None:

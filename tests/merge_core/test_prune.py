@@ -46,6 +46,13 @@ def test_a_range_of_keys_clears_only_what_lies_outside() -> None:
     assert [one.uri for one in between.candidates] == ["a", "b", "c", "d"]
 
 
+def test_no_keys_clear_every_file() -> None:
+    nothing = pa.table({"id": pa.array([], pa.int64())})
+    for only_extremes in (False, True):
+        found = prune([file("a", 0, 9)], nothing, only_extremes=only_extremes)
+        assert (found.candidates, [one.uri for one in found.cleared]) == ((), ["a"])
+
+
 def test_null_keys_of_footers_are_counted() -> None:
     assert prune([file("a", 0, 9, 2), file("b", 0, 9, 1)], pa.table({"id": [1]})).nulls == {"id": 3}
 

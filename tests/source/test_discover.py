@@ -448,7 +448,7 @@ def test_months_from_and_until(tmp_path: Path) -> None:
 def test_a_manifest_of_an_export_brings_its_own_files_and_no_neighbours(tmp_path: Path) -> None:
     """Its folder `metadata` lies beside `data`, and other exports lie beside both."""
     for report in ("one", "other"):
-        make_sample(tmp_path, spec=SampleSpec(kind="cur2", report=report, prefix=f"exports/{report}", months=1, rows=4))
+        make_sample(tmp_path, spec=SampleSpec(kind="cur2", report=report, prefix="exports", months=1, rows=4))
     [manifest, *_] = sorted(tmp_path.rglob("exports/one/**/*Manifest.json"))
     discovered = found(manifest)
     assert {delivery.slice.report for delivery in discovered.deliveries} == {"one"}

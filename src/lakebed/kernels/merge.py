@@ -281,7 +281,7 @@ def _batches_of(reader: pq.ParquetFile, file: DataFile, matched: Matched | None,
     rows_of = _Places(matched.rows if matched else pa.array([], pa.int32()))
     positions_of = matched.positions if matched else pa.array([], pa.int32())
     start = 0
-    threaded = reader.metadata.num_rows >= THREADED_ROWS
+    threaded = file.rows >= THREADED_ROWS
     for batch in reader.iter_batches(batch_size=at_once(schema), columns=wanted, use_threads=threaded):
         rows = batch.num_rows
         arrays = conform(batch.schema, batch.columns, fields, rows, by_id=True)
