@@ -127,6 +127,7 @@ class Counting(ArrowMerge):
     """The Arrow engine, which says how often it wrote files."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.writes = 0
 
     @contextmanager

@@ -9,6 +9,7 @@ import pytest
 from tests.conformance.test_merge_duckdb import IntoDuckDB
 from tests.conformance.test_merge_parquet import IntoParquet
 from tests.support.spark_cluster import Server
+from tests.support.spark_frames import frame_of
 
 from lakebed.engines.spark.merge import SparkMerge
 from lakebed.engines.spark.session import Session
@@ -39,7 +40,7 @@ class OnSpark(MergeConformance):
 
 class FromDataFrame(OnSpark):
     def make_source(self, table: pa.Table) -> object:
-        return self.session.spark.createDataFrame(table)
+        return frame_of(self.session.spark, table)
 
     def check(self, scenario: Scenario) -> None:
         if any(pa.types.is_timestamp(field.type) and field.type.unit == "ns" for field in scenario.incoming.schema):

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.conformance.test_write import IntoDuckDB, IntoIceberg, IntoParquet
 from tests.support.spark_cluster import Server
+from tests.support.spark_frames import frame_of
 
 import lakebed
 from lakebed.engines.spark.session import Session
@@ -27,7 +28,7 @@ class FromDataFrame(WriteConformance):
         plain = pa.schema(
             [one if not pa.types.is_null(one.type) else pa.field(one.name, pa.string()) for one in data.schema]
         )
-        return self.session.spark.createDataFrame(data.cast(plain))
+        return frame_of(self.session.spark, data.cast(plain))
 
 
 class TestDataFrameIntoParquet(FromDataFrame, IntoParquet):
