@@ -328,6 +328,15 @@ class Compacted:
     after: Contents
 
 
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One column of an order of rows."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = False
+
+
 @dataclass(frozen=True)
 class EqualityDelete:
     """A file in which others deleted rows by their values, and the columns that it compares, with field ids."""

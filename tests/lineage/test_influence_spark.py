@@ -22,11 +22,12 @@ ROWS = {
     "orders": "(10, 1, 5), (11, 1, 7), (12, 2, 5), (13, 9, 1)",
     "lists": "(1, array(1, 2), named_struct('p', 1, 'q', 2)), (2, array(5, 3), named_struct('p', 3, 'q', 4))",
 }
+# One change each: every question is a job of Spark's.
 CHANGES = {
-    "INT": ("{c} + 1", "-{c}"),
-    "STRING": ("concat({c}, 'z')", "reverse({c})"),
-    "ARRAY<INT>": ("transform({c}, x -> x + 1)", "reverse({c})"),
-    "STRUCT<p: INT, q: INT>": ("named_struct('p', {c}.p + 1, 'q', {c}.q * 3)",),
+    "INT": "1 - 3 * {c}",
+    "STRING": "concat('z', reverse({c}))",
+    "ARRAY<INT>": "transform(reverse({c}), x -> x + 1)",
+    "STRUCT<p: INT, q: INT>": "named_struct('p', {c}.q + 1, 'q', {c}.p * 3)",
 }
 QUERIES = [
     "SELECT p.name, l.m FROM people p, LATERAL (SELECT max(amount) AS m FROM orders o WHERE o.id = p.id) l",
@@ -38,7 +39,7 @@ QUERIES = [
     "SELECT r.s.x, r.s.y FROM (SELECT struct(age AS x, city AS y) AS s FROM people) r",
     "SELECT m.n AS v, m.a AS w FROM (SELECT max(struct(age AS a, name AS n)) AS m FROM people)",
     "SELECT max_by(struct(name AS n, city AS c), age).c AS v FROM people",
-    "SELECT inline(array(struct(age AS x, id AS y), struct(id, 0))) FROM people",
+    "SELECT inline(array(struct(age AS x, id AS y), struct(id AS x, 0 AS y))) FROM people",
     "SELECT id, name, amount FROM people FULL JOIN orders USING (id)",
     "SELECT name FROM people LEFT ANTI JOIN orders ON people.id = orders.id",
     "SELECT name, lag(age) OVER (PARTITION BY city ORDER BY id) AS before FROM people",
@@ -101,12 +102,10 @@ def test_edges_are_what_changes_on_spark(spark: SparkSession, sql: str) -> None:
         assert before is not None
         for table in [name for name in TABLES if name in sql]:
             for column, kind in TABLES[table].items():
-                changed: set[int] = set()
-                for change in CHANGES[kind]:
-                    make(spark, table, column, change)
-                    after = outputs(spark, sql) or before
-                    changed |= {place for place, values in enumerate(after) if values != before[place]}
+                make(spark, table, column, CHANGES[kind])
+                after = outputs(spark, sql) or before
                 make(spark, table)
+                changed = {place for place, values in enumerate(after) if values != before[place]}
                 source = (table, column)
                 assert source in rows or changed <= columns.get(source, set()), f"an edge from {source} is missing"
     finally:

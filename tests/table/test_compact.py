@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.table.sorting import NullOrder
+from pyiceberg.transforms import IdentityTransform
 from typer.testing import CliRunner
 
 import lakebed
@@ -19,6 +21,8 @@ from lakebed.engines.spark.session import Session
 from lakebed.errors import ConfigError, EngineError, NotFound
 from lakebed.model import Compacted, Contents
 from lakebed.table.compact import parse_size
+from lakebed.targets.iceberg.target import IcebergTarget
+from lakebed.workspace import Workspace
 
 NAMES = ["filename", "Cost", "tag"]
 
@@ -315,3 +319,24 @@ def test_on_spark(tmp_path: Path, workdir: Path, spark_local: Session, target: s
     done = lakebed.compact(address, sort_by="n", spark=spark_local.spark, workdir=workdir)
     assert (done.files_before, done.files_after, done.rows) == (6, 1, 60)
     assert as_set(read(address, workdir)) == before
+
+
+def test_the_sort_order_that_others_gave_an_iceberg_table_is_kept(workdir: Path) -> None:
+    address = "iceberg:billing.sorted"
+    for tint, size in (("red", 3), (None, 1), ("blue", 2), ("red", 9), ("blue", None), ("red", None)):
+        rows = {"tint": pa.array([tint], pa.string()), "size": pa.array([size], pa.int64())}
+        lakebed.write(pa.table(rows), address, workdir=workdir)
+    target = Workspace.open({"workdir": str(workdir)}).target(address)
+    assert isinstance(target, IcebergTarget)
+    with target.existing_table().update_sort_order() as update:
+        update.desc("tint", IdentityTransform(), NullOrder.NULLS_FIRST)
+        update.asc("size", IdentityTransform(), NullOrder.NULLS_LAST)
+    before = as_set(read(address, workdir))
+    assert lakebed.compact(address, workdir=workdir).files_after == 1
+    found = [tuple(row.values()) for row in read(address, workdir).to_pylist()]
+    assert found == [(None, 1), ("red", 3), ("red", 9), ("red", None), ("blue", 2), ("blue", None)]
+    assert as_set(read(address, workdir)) == before
+    for tint in ("green", "amber"):
+        lakebed.write(pa.table({"tint": [tint]}), address, workdir=workdir)
+    lakebed.compact(address, sort_by="tint", workdir=workdir)
+    assert [row["tint"] for row in read(address, workdir).to_pylist()][:3] == ["amber", "blue", "blue"]

@@ -26,13 +26,14 @@ _SET_OPERATION = re.compile(r"\b(UNION|INTERSECT|EXCEPT|MINUS)\b", re.IGNORECASE
 
 # A column, and the one before it on the way: (table, column, the way before).
 Way: TypeAlias = "tuple[str, str | None, Way | None]"
-# An edge as a walk needs it: target, its column or None for its rows, role, approximate or not, the target's key.
-Flow: TypeAlias = "tuple[str, str | None, str, bool, ColumnKey]"
+# An edge as a walk needs it: target, its column or None for its rows, role, approximate or not, the number of the
+# column that it ends in, and the number of what is reached by it: the same end in the same role of the same statement.
+Flow: TypeAlias = "tuple[str, str | None, str, bool, int, int]"
 # What names or reads a column: a statement's place, where it names the column first, and what flows from the column.
 Reader: TypeAlias = "tuple[int, int | None, list[Flow]]"
-# A column on the way: its key, table and name; whether it is gone under its name, else its values change; how the walk
+# A column on the way: its number, table and name; whether it is gone under its name, else its values change; how a walk
 # came to it, and whether that is certain. Bare tuples, here and below: a walk may make a hundred thousand.
-Visit: TypeAlias = "tuple[ColumnKey, str, str, bool, Way, bool]"
+Visit: TypeAlias = "tuple[int, str, str, bool, Way, bool]"
 # What was reached: table, column, role, way, the statement's place, where it names what reached it, approximate.
 Record: TypeAlias = "tuple[str, str | None, str, Way, int, int | None, bool]"
 
@@ -84,9 +85,13 @@ class StatementIndex:
         self._readers: dict[str, list[int]] = {}
         self._edges: dict[int, dict[ColumnKey, list[ColumnEdge]]] = {}
         self._named: dict[int, dict[ColumnKey, int]] = {}
+        # columns are numbered: a walk compares numbers instead of names
+        self._numbers: dict[ColumnKey, int] = {}
         # who reads or names a column
-        self._by_column: dict[ColumnKey, list[Reader]] = {}
+        self._by_column: dict[int, list[Reader]] = {}
+        self._ends = 0
         self._stars: dict[str, list[int]] = {}
+        self._has_stars = any(one.star_expansion in ("none", "partial") for one in result.statements)
         for place, statement in enumerate(result.statements):
             tables = {reference.table for reference in statement.references}
             tables.update(edge.source for edge in statement.table_lineage)
@@ -120,18 +125,26 @@ class StatementIndex:
                 index.setdefault((self.fold(edge.source_table), self.fold(edge.source_column)), []).append(edge)
         return index.get((self.fold(table), self.fold(column)), [])
 
-    def column_readers(self, key: ColumnKey) -> list[Reader]:
+    def number(self, table: str, column: str) -> int:
+        """The number of a column."""
+        return self._numbers.setdefault((self.fold(table), self.fold(column)), len(self._numbers))
+
+    def column_readers(self, number: int) -> list[Reader]:
         """The statements that read or name a column, in order."""
-        return self._by_column.get(key, [])
+        return self._by_column.get(number, [])
 
     def _add_flows(self, place: int) -> None:
         """Files what a statement makes of columns, and where it names them, under each column."""
         fold, statement = self.fold, self.statements[place]
+        numbers = self._numbers
         found: dict[ColumnKey, tuple[int | None, list[Flow]]] = {}
+        ends: dict[tuple[int, str], int] = {}
         for source, column, _, into, end, _, role, approximate in statement.column_lineage:
             # a renamed table is the target of its edges alone
             target = statement.target or into or result_name(statement)
-            flow = (target, end, role, approximate, (fold(target), fold(end or "")))
+            number = numbers.setdefault((fold(target), fold(end or "")), len(numbers))
+            reached = ends.setdefault((number, role), self._ends + len(ends))
+            flow = (target, end, role, approximate, number, reached)
             key = (fold(source), fold(column))
             if key in found:
                 found[key][1].append(flow)
@@ -142,10 +155,14 @@ class StatementIndex:
                 key = (fold(table), fold(column))
                 found[key] = (where, found[key][1] if key in found else [])
         for key, (start, flows) in found.items():
-            self._by_column.setdefault(key, []).append((place, start, flows))
+            self._by_column.setdefault(numbers.setdefault(key, len(numbers)), []).append((place, start, flows))
+        self._ends += len(ends)
 
-    def star_readers(self, key: str) -> list[int]:
+    def star_readers(self, table: str) -> list[int]:
         """The statements that make a table with a star over this one that could not be expanded."""
+        if not self._has_stars:
+            return []
+        key = self.fold(table)
         places = self._stars.get(key)
         if places is None:
             places = self._stars[key] = [
@@ -183,10 +200,10 @@ class ImpactWalk:
         self._index = index
         self._change = change
         self._count_conflicts = count_conflicts
-        self._reached: dict[tuple[int, str, ColumnKey], Record] = {}
+        self._reached: dict[int | tuple[int, int], Record] = {}
         self.breaks: dict[tuple[int, str, str | None], Breakage] = {}
         # columns that were visited as changed, and as gone
-        self._seen: tuple[set[ColumnKey], set[ColumnKey]] = (set(), set())
+        self._seen: tuple[set[int], set[int]] = (set(), set())
         # statements whose rows depend on the change: every column of what they make was visited
         self._rows: set[int] = set()
         self._queue: deque[Visit] = deque()
@@ -204,9 +221,9 @@ class ImpactWalk:
             self._table_goes(change.table)
         for column in [change.column] if change.column is not None else columns:
             # whoever names a table that goes is broken by the table, whatever columns it names
-            key = (self._index.fold(change.table), self._index.fold(column))
+            number = self._index.number(change.table, column)
             lost = gone and change.column is not None
-            self._visit((key, change.table, column, lost, (change.table, column, None), False))
+            self._visit((number, change.table, column, lost, (change.table, column, None), False))
         while self._queue:
             self._step(self._queue.popleft())
 
@@ -227,27 +244,26 @@ class ImpactWalk:
 
     def _step(self, visit: Visit) -> None:
         index, reached = self._index, self._reached
-        key, _, column, gone, way, doubt = visit
-        stars = index.star_readers(key[0])
+        number, table, column, gone, way, doubt = visit
+        stars = index.star_readers(table)
         read: set[int] = set()
         broken: set[int] = set()
-        for place, start, flows in index.column_readers(key):
+        for place, start, flows in index.column_readers(number):
             lost = gone and self._still_gone(visit, place, start, flows)
             if stars:
                 (read if flows else broken if gone != lost else set()).add(place)
-            for target, end, role, approximate, end_key in flows:
+            for target, end, role, approximate, end_number, record in flows:
                 unsure = doubt or approximate
                 step: Way = (target, end, way)
-                record = (place, role, end_key)
                 known = reached.get(record)
                 if known is None or (known[6] and not unsure):
                     reached[record] = (target, end, role, step, place, start, unsure)
                 if end is not None:
                     passed_on = lost and role == "value" and not self._keeps_columns(place)
                     seen = self._seen[passed_on]
-                    if end_key not in seen:
-                        seen.add(end_key)
-                        self._queue.append((end_key, target, end, passed_on, step, unsure))
+                    if end_number not in seen:
+                        seen.add(end_number)
+                        self._queue.append((end_number, target, end, passed_on, step, unsure))
                 elif place not in self._rows:
                     self._rows_change(place, target, step, unsure)
         for place in stars:
@@ -257,12 +273,12 @@ class ImpactWalk:
     def _rows_change(self, place: int, target: str, way: Way, approximate: bool) -> None:
         """Which rows there are: every column of the target depends on it."""
         self._rows.add(place)
-        seen, table = self._seen[False], self._index.fold(target)
+        seen, number_of = self._seen[False], self._index.number
         for name in dict.fromkeys(self._index.statements[place].outputs):
-            key = (table, self._index.fold(name))
-            if key not in seen:
-                seen.add(key)
-                self._queue.append((key, target, name, False, way, approximate))
+            number = number_of(target, name)
+            if number not in seen:
+                seen.add(number)
+                self._queue.append((number, target, name, False, way, approximate))
 
     def _keeps_columns(self, place: int) -> bool:
         """Whether the target is there already: it keeps its columns, whatever is written into it."""
@@ -274,7 +290,7 @@ class ImpactWalk:
         _, table, column, _, way, _ = visit
         statement = self._index.statements[place]
         if start is not None:
-            roles = tuple(dict.fromkeys(role for _, _, role, _, _ in flows)) or ("named",)
+            roles = tuple(dict.fromkeys(flow[2] for flow in flows)) or ("named",)
             self._break(place, table, column, roles, self._reason(table, column, path_of(way)), start)
             return False
         if self._shifts(statement, table, column):
@@ -310,12 +326,12 @@ class ImpactWalk:
 
     def _follow_star(self, column: str, way: Way, place: int, gone: bool) -> None:
         """A star that could not be expanded passes the column on under its own name, as far as anyone knows."""
-        statement, fold = self._index.statements[place], self._index.fold
+        statement = self._index.statements[place]
         target = statement.target or result_name(statement)
         step: Way = (target, column, way)
-        key = (fold(target), fold(column))
-        self._reached.setdefault((place, "value", key), (target, column, "value", step, place, None, True))
-        self._visit((key, target, column, gone, step, True))
+        number = self._index.number(target, column)
+        self._reached.setdefault((place, number), (target, column, "value", step, place, None, True))
+        self._visit((number, target, column, gone, step, True))
 
     def _break(
         self, place: int, table: str, column: str | None, roles: tuple[str, ...], reason: str, start: int | None

@@ -23,7 +23,7 @@ from lakebed.kernels.merge_files import at_once, codec_of
 from lakebed.kernels.parquet import ParquetOutput
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.values import EXACT
-from lakebed.model import Compacted, Contents, DataFile, Staging, WrittenFile
+from lakebed.model import Compacted, Contents, DataFile, SortKey, Staging, WrittenFile
 
 _NO_LIMIT = 1 << 62
 
@@ -35,7 +35,7 @@ class CompactTasks:
     staging: Staging
     storage: StorageSettings
     packs: tuple[tuple[DataFile, ...], ...]
-    sort_by: tuple[str, ...] = ()
+    sort_by: tuple[SortKey, ...] = ()
 
     def __call__(self, number: int) -> Compacted | EngineError:
         try:
@@ -45,7 +45,7 @@ class CompactTasks:
 
 
 def compact(
-    staging: Staging, storage: StorageSettings, pack: Sequence[DataFile], name: str, sort_by: Sequence[str]
+    staging: Staging, storage: StorageSettings, pack: Sequence[DataFile], name: str, sort_by: Sequence[SortKey]
 ) -> Compacted:
     """Writes the rows of the pack as one file, and reads back what it wrote."""
     codec = codec_of(pack[0].uri, storage)
@@ -131,9 +131,9 @@ def _constants(partition: Mapping[str, str | None], schema: pa.Schema, inside: S
 
 @contextmanager
 def _ordered(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, sort_by: Sequence[str]
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, sort_by: Sequence[SortKey]
 ) -> Iterator[Iterator[pa.RecordBatch]]:
-    """The rows in this order, NULL last; as they come where there is none."""
+    """The rows in this order; as they come where there is none."""
     if not sort_by:
         yield batches
         return
@@ -144,13 +144,26 @@ def _ordered(
                 writer.write_batch(batch)
         with pa.memory_map(path) as mapped:
             rows = pa.ipc.open_file(mapped).read_all()
-            order = pc.sort_indices(rows.select(list(sort_by)), sort_keys=[(name, "ascending") for name in sort_by])
+            order = _places_in_order(rows, sort_by)
             step = at_once(schema)
             yield (
                 batch
                 for start in range(0, len(order), step)
                 for batch in rows.take(order.slice(start, step)).combine_chunks().to_batches()
             )
+
+
+def _places_in_order(rows: pa.Table, sort_by: Sequence[SortKey]) -> pa.Array:
+    """Arrow has one place for NULL in all columns: whether a value is NULL is a column of its own here."""
+    columns, keys = [], []
+    for number, key in enumerate(sort_by):
+        values = rows.column(key.column)
+        columns += [pc.is_null(values), values]
+        keys += [
+            (f"null {number}", "descending" if key.nulls_first else "ascending"),
+            (f"value {number}", "descending" if key.descending else "ascending"),
+        ]
+    return pc.sort_indices(pa.table(columns, [name for name, _ in keys]), sort_keys=keys)
 
 
 def _staged(staging: Staging, file: WrittenFile) -> DataFile:

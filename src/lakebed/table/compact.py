@@ -14,7 +14,7 @@ from lakebed.config import Settings
 from lakebed.engines.protocols.load import CompactJob, Engine
 from lakebed.engines.registry import local_engine, require_engine
 from lakebed.errors import ConfigError, EngineError
-from lakebed.model import PERIOD, Compacted, DataFile
+from lakebed.model import PERIOD, Compacted, DataFile, SortKey
 from lakebed.retry import retry
 from lakebed.schema.evolve import Policy, plan_evolution
 from lakebed.schema.types import List, Map, Schema, Struct, fold
@@ -103,7 +103,8 @@ def compact(
     """Makes few files of many small ones, partition by partition, and changes no row.
 
     New files are about `target_size` large; files of three quarters of it stay as they are. `period` compacts one month
-    of a table that `lakebed run` loaded. With `sort_by` the rows of each new file are in that order. It runs in this
+    of a table that `lakebed run` loaded. With `sort_by` the rows of each new file are in that order, NULL last, and
+    without it in the sort order of an Iceberg table that has one. It runs in this
     process, or on Spark where `spark`, `master` or `remote` say which. Rows, NULLs and exact sums of what was written
     are compared with what was read before the commit. With `dry_run` it says what it would do and touches nothing.
 
@@ -161,6 +162,7 @@ class _Run:
 
     def plan(self, state: TableState) -> CompactPlan:
         order = _order(self.target.address, self.sort_by, state, in_path=self.target.capabilities.partition_in_path)
+        order = order or tuple(key.column for key in state.order)
         files = state.files if self.period is None else _of_period(self.target.address, state, self.period)
         # A file of an earlier partitioning may hold rows of several partitions of today: it stays where it is.
         today = {fold(name) for name in state.partition_by}
@@ -187,8 +189,8 @@ class _Run:
         evolution = plan_evolution(state.schema, state.schema, Policy(rules=self.target.capabilities.rules))
         staging = self.target.stage(state, evolution)
         try:
-            names = tuple(state.schema[name].name for name in self.sort_by)
-            done = engine.compact(CompactJob(plan.packs, staging, names))
+            order = tuple(SortKey(name) for name in _spelled(state.schema, self.sort_by)) or state.order
+            done = engine.compact(CompactJob(plan.packs, staging, order))
             pass_checkpoint("files written")
             _require_same_rows(self.target.address, plan, done)
             written = tuple(file for one in done for file in one.files)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from lakebed.model import AnySlice, DataFile, MergeCounts, Staging, Totals, WrittenFile
+from lakebed.model import AnySlice, DataFile, MergeCounts, SortKey, Staging, Totals, WrittenFile
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema
 
@@ -53,6 +53,7 @@ class TableState:
     files: tuple[DataFile, ...] = ()
     txns: Mapping[str, int] = field(default_factory=dict)
     field_ids: Mapping[str, int] = field(default_factory=dict)
+    order: tuple[SortKey, ...] = ()  # that the table asks its writers for, as far as columns say it
     # Of the place: changes whenever anybody writes there. Empty where whoever changes a value changes the version.
     fingerprint: str = ""
 

@@ -14,6 +14,7 @@ from tests.support.spark_cluster import Server
 
 from lakebed.engines.arrow.load import ArrowEngine
 from lakebed.engines.protocols.load import ConvertJob, Engine, FileDone, OnBadValue
+from lakebed.engines.shared import packs
 from lakebed.engines.spark.load import SparkEngine
 from lakebed.engines.spark.session import Session
 from lakebed.errors import BadValue, EngineError, SourceError, UnplannedColumns
@@ -198,3 +199,26 @@ def test_the_same_job_runs_on_spark_connect(spark_connect: Server, tmp_path: Pat
     assert (tmp_path / "staging" / answer["files"][0]).is_file()
     assert answer["told"] == [1]
     assert "report-2.csv.gz, line 2, column lineItem/Cost: 'oops'" in answer["refused"]
+
+
+@pytest.mark.spark
+def test_a_large_plain_file_is_read_by_several_tasks(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of eight megabytes are what parts are made of; a quoted newline is in every record."""
+    monkeypatch.setattr(packs, "PART_BYTES", 1 << 20)
+    path = tmp_path / "large.csv"
+    count = 300_000
+    with path.open("w", newline="") as file:
+        file.write(HEADER)
+        for number in range(count):
+            file.write(f'"row\n{number}, with a long and quoted text that fills the file",0.{number:06d},USD\n')
+    size = path.stat().st_size
+    large = SourceFile(str(path), path.name, "csv", "none", size)
+    converted = engine.convert(job(tmp_path, [large]))
+    assert len(converted.files) > 1
+    assert converted.source.rows == count == sum(one.rows for one in converted.files)
+    assert converted.source.sums["cost"] == sum((Decimal(f"0.{number:06d}") for number in range(count)), Decimal(0))
+    files = [str(tmp_path / "staging" / one.path) for one in converted.files]
+    ids = pads.dataset(files).to_table(["id"]).column("id").unique()
+    assert len(ids) == count

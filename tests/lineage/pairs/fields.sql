@@ -95,7 +95,7 @@ SELECT m.*, m.a AS x FROM (SELECT id, max(struct(ts, a)) AS m FROM t GROUP BY id
 --> SELECT : id <- t.id, t.ts | a <- t.a, t.ts | ts <- t.ts tables=t star=full
 
 -- spark | t(a, b)
-SELECT inline(array(named_struct('x', a, 'y', b), struct(b, 1))) FROM t
+SELECT inline(array(named_struct('x', a, 'y', b), struct(b AS x, 1 AS y))) FROM t
 --> SELECT : x <- t.a, t.b | y <- t.b tables=t
 
 -- duckdb | t(a, b); u(a, b)

@@ -13,6 +13,7 @@ from lakebed.model import (
     DataFile,
     Digits,
     ScanFile,
+    SortKey,
     SourceFile,
     Staging,
     Totals,
@@ -79,7 +80,7 @@ class CompactJob:
 
     packs: tuple[tuple[DataFile, ...], ...]
     staging: Staging
-    sort_by: tuple[str, ...] = ()
+    sort_by: tuple[SortKey, ...] = ()
 
 
 @dataclass(frozen=True)

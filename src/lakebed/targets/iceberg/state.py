@@ -9,9 +9,11 @@ from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.schema import index_by_id
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.sorting import NullOrder, SortDirection
+from pyiceberg.transforms import IdentityTransform
 
 from lakebed.errors import TargetError
-from lakebed.model import DataFile
+from lakebed.model import DataFile, SortKey
 from lakebed.schema.types import Schema
 from lakebed.targets.base import TableState
 from lakebed.targets.iceberg.deletes import is_by_value, require_known_deletes
@@ -111,7 +113,25 @@ def table_state(table: Table) -> TableState:
         files=files,
         txns=recorded_txns(table.metadata),
         field_ids=field_ids_where_needed(table),
+        order=sort_order(table),
     )
+
+
+def sort_order(table: Table) -> tuple[SortKey, ...]:
+    """The table's sort order in terms of its columns, up to the first field that they cannot express.
+
+    What is sorted by a moment is sorted by its day, but what follows the day would then not be in order.
+    """
+    columns = {field.field_id: field for field in table.schema().fields if field.field_type.is_primitive}
+    keys: list[SortKey] = []
+    for one in table.sort_order().fields:
+        if one.source_id not in columns or not one.transform.preserves_order:
+            break
+        descending, nulls_first = one.direction == SortDirection.DESC, one.null_order == NullOrder.NULLS_FIRST
+        keys.append(SortKey(columns[one.source_id].name, descending, nulls_first))
+        if not isinstance(one.transform, IdentityTransform):
+            break
+    return tuple(keys)
 
 
 def absent() -> TableState:
