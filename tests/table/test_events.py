@@ -2,7 +2,9 @@
 
 import json
 import logging
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,15 @@ from lakebed.table.events import Dataset
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder in which nobody has configured anything."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    return tmp_path
+    before = dict(os.environ)
+    yield tmp_path
+    # The client library writes what it makes of its settings into the environment.
+    for name in [name for name in os.environ if name.startswith("OPENLINEAGE") and name not in before]:
+        del os.environ[name]
 
 
 @pytest.fixture

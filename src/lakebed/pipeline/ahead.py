@@ -54,7 +54,17 @@ class Ahead:
     _seen: set[Slice] = field(default_factory=set)
 
     def look(self, waiting: Sequence[tuple[Delivery, Address]]) -> None:
-        """Before the first of these deliveries is loaded: converts it with those that follow, if that saves jobs."""
+        """Before the first of these deliveries is loaded: converts it with those that follow, if that saves jobs.
+
+        Whatever fails here fails again in the turn of the delivery that it belongs to, and is reported there.
+        """
+        try:
+            self._convert_ahead(waiting)
+        except (LakebedError, OSError) as error:
+            log.debug("nothing is converted ahead: %s", error)
+            self._give_back([one for one in self._held.values() if one.converted is None])
+
+    def _convert_ahead(self, waiting: Sequence[tuple[Delivery, Address]]) -> None:
         chosen = [] if waiting[0][0].slice in self._seen else self._choose(waiting)
         if len(chosen) < 2:
             return
@@ -179,7 +189,7 @@ class Ahead:
             context.require_shared(held.staging.folder)
             held.arrival = arrival
             return True
-        except LakebedError as error:
+        except (LakebedError, OSError) as error:
             log.debug("%s is left to its own turn: %s", delivery.slice, error)
             self._release(held)
             return True

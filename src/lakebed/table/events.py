@@ -114,9 +114,15 @@ def task(name: str, table: str, *, dry_run: bool = False) -> Iterator[Task]:
 
 def is_configured() -> bool:
     """Whether somebody listens: what the client library would find, without importing it."""
-    if any(name.startswith("OPENLINEAGE_") and name != "OPENLINEAGE_NAMESPACE" for name in os.environ):
-        return os.environ.get("OPENLINEAGE_DISABLED", "").lower() != "true"
-    return any(folder.joinpath("openlineage.yml").is_file() for folder in (Path.cwd(), Path.home() / ".openlineage"))
+    if os.environ.get("OPENLINEAGE_DISABLED", "").lower() == "true":
+        return False
+    named = (
+        name in ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG") or name.startswith("OPENLINEAGE__TRANSPORT__")
+        for name in os.environ
+    )
+    return any(named) or any(
+        folder.joinpath("openlineage.yml").is_file() for folder in (Path.cwd(), Path.home() / ".openlineage")
+    )
 
 
 @contextmanager
