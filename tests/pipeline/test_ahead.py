@@ -66,6 +66,8 @@ def test_it_changes_nothing_but_the_number_of_jobs(work: Path, target: str, toge
     assert together == []
     report = lakebed.run(source, target, workdir="work")
     assert told(report) == told(apart)
+    # What was done ahead is in the seconds of the delivery that it was done for.
+    assert all(one.seconds >= one.steps["convert"] > 0 for one in report.deliveries)
     assert report.rows == apart.rows
     # The first creates the table, and the others need none of its columns any more.
     assert [len(one) for one in together] == [5]

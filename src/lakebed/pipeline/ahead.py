@@ -41,6 +41,7 @@ class Prepared:
     converted: Converted | None = None
     is_staged: bool = False  # its files are, and nobody has asked for them yet
     is_claimed: bool = True  # by us, and nobody else has to give it back
+    is_used: bool = False  # what was converted is what is committed
 
 
 @dataclass
@@ -122,7 +123,13 @@ class Ahead:
         for name, seconds in held.steps.items():
             self.context.steps.credit(name, seconds)
         held.staging = held.converted = None
+        held.is_used = True
         return staging, converted
+
+    def spent(self, delivery: Delivery) -> float:
+        """The seconds that a delivery took before its turn, where they were not in vain."""
+        held = self._held.get(delivery.slice)
+        return sum(held.steps.values()) if held is not None and held.is_used else 0.0
 
     def drop(self, delivery: Delivery) -> None:
         """Its turn is over."""

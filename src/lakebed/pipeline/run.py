@@ -237,7 +237,7 @@ def _load_and_reconcile(
         why = str(error) if isinstance(error, LakebedError) else INTERRUPTED
         ledger.fail_load(claim, target.address, ready.slice, ready.id, why, seconds=seconds)
         raise
-    seconds = _seconds_since(started)
+    seconds = round(_seconds_since(started) + _ahead(context).spent(ready), 3)
     outcome = load_outcome(ready, committed, reconciliation, seconds)
     ledger.finish_load(claim, target.address, ready.slice, ready.id, outcome)
     remove_unneeded_copies(context.workspace, ledger, ready)
