@@ -130,7 +130,7 @@ class Bench:
             reach.add(watch, coverage.get_data(), self._tree)
             reach.save(saved)
             code = 0
-        except Exception:  # noqa: BLE001
+        except Exception:  # noqa: BLE001 -- a fork: whatever it is, the parent reads it in the log
             traceback.print_exc()
         finally:
             os._exit(code)

@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from lakebed.config import Settings, load_settings, unknown_environment
@@ -109,7 +110,7 @@ def _examine(settings: Settings, *, quick: bool, places: Sequence[str]) -> Itera
         yield _checked("S3 endpoint", lambda: _endpoint(settings), needed=True)
     storage = Storage(settings.storage)
     for place in places:
-        yield _checked(place, lambda place=place: _readable(storage, place), needed=True)  # type: ignore[misc]
+        yield _checked(place, partial(_readable, storage, place), needed=True)
     if unknown := unknown_environment():
         yield Check("environment", "warning", f"not settings: {', '.join(unknown)}", "See docs/reference/settings.md.")
 
@@ -185,10 +186,10 @@ def _workers(settings: Settings, session: "Session", places: Sequence[str]) -> I
     for workers in answered:
         if session.local:
             return
-        yield _checked("workers' clocks", lambda off=workers.clock_off_seconds: _clocks(off), needed=True)  # type: ignore[misc]
+        yield _checked("workers' clocks", partial(_clocks, workers.clock_off_seconds), needed=True)
         for place in (*write, *read):
             name = f"workers reach {place}"
-            yield _checked(name, lambda place=place, found=workers: _reach(place, found), needed=True)  # type: ignore[misc]
+            yield _checked(name, partial(_reach, place, workers), needed=True)
     for place, refusal in unshared.items():
         yield Check(f"workers reach {place}", "failed", refusal.message, refusal.remedy)
 

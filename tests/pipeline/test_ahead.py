@@ -163,3 +163,19 @@ def test_an_interrupt_gives_everything_back(work: Path, monkeypatch: pytest.Monk
     report = lakebed.run(source, "parquet:lake")
     assert (report.failed, report.rows) == ((), 6 * 30)
     assert [one.state for one in report.deliveries] == ["loaded"] * 6
+
+
+def test_a_run_that_finds_everything_loaded_asks_of_each_delivery_once(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = bills(work / "bills", months=10, restate=False)
+    lakebed.run(source, "parquet:lake")
+    asked: list[str] = []
+    is_loaded = module.Ahead._is_loaded
+    monkeypatch.setattr(
+        module.Ahead,
+        "_is_loaded",
+        lambda self, target, delivery: (asked.append(delivery.slice.period), is_loaded(self, target, delivery))[1],
+    )
+    assert all(one.skipped for one in lakebed.run(source, "parquet:lake").deliveries)
+    assert len(asked) == 10

@@ -143,17 +143,21 @@ class Ahead:
             self._release(held)
 
     def _choose(self, waiting: Sequence[tuple[Delivery, Address]]) -> list[tuple[Delivery, Address]]:
-        """The next ones, as far as their tables are there, they are not loaded already and they are small together."""
-        most = self.context.settings.deliveries_at_once
+        """Of the next ones those that are not loaded, as far as their tables are there and they are small together.
+
+        No more are looked at than may be chosen: a run that finds everything loaded asks of each delivery once.
+        """
         chosen: list[tuple[Delivery, Address]] = []
         exists: dict[Address, bool] = {}
         size = 0
-        for delivery, address in waiting:
+        for place, (delivery, address) in enumerate(waiting[: self.context.settings.deliveries_at_once]):
             target = self.context.target(address)
             if not self.context.consent.reload and self._is_loaded(target, delivery):
+                if place == 0:
+                    break
                 continue
             size += delivery.size_bytes
-            if len(chosen) == most or size > MOST_BYTES or not delivery.complete:
+            if size > MOST_BYTES or not delivery.complete:
                 break
             if address not in exists:
                 exists[address] = target.state().exists

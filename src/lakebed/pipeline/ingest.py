@@ -14,7 +14,7 @@ from lakebed.engines.protocols.load import InspectJob
 from lakebed.engines.registry import require_engine
 from lakebed.errors import Changed, ClaimHeld, ConfigError, LakebedError, NotFound, SourceError, StorageError
 from lakebed.merge_core.spec import MergeStrategy
-from lakebed.model import FILE, Delivery, Slice
+from lakebed.model import FILE, Delivery, DeliveryState, Slice
 from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.ingest_commit import CommittedFiles, commit_files, foretell_files
 from lakebed.pipeline.ingest_plan import (
@@ -352,14 +352,14 @@ class _Ingest:
         target: Target,
         files: Sequence[DecidedFile],
         *,
-        state: str,
+        state: DeliveryState,
         committed: CommittedFiles | None = None,
         skipped: bool = False,
         warnings: tuple[str, ...] = (),
     ) -> IngestReport:
         decided = Decided(tuple(files))
         told = (*warnings, *self._warnings(decided), *describe_dialects(one.known for one in files))
-        delivery = DeliveryReport.of(self._delivery(decided), target.address, state)  # type: ignore[arg-type]
+        delivery = DeliveryReport.of(self._delivery(decided), target.address, state)
         if committed is not None:
             told = (*told, *committed.plan.hints, *committed.warnings)
             delivery = replace(
