@@ -13,9 +13,8 @@ from lakebed.targets.duckdb.file import DEFAULT_SCHEMA, Connection, first_row
 from lakebed.targets.duckdb.schema import read_schema
 
 # What Lakebed keeps about its commits lies in a schema of its own, beside the user's tables.
-OWN_SCHEMA = "lakebed"
-COMMITS = "commits"
-TXNS = "txns"
+COMMITS = "lakebed.commits"
+TXNS = "lakebed.txns"
 ABSENT = TableState(False, Schema(), 0, "absent")
 
 
@@ -46,9 +45,8 @@ def record_commit(
 
     A table that the commit `created` knows nothing of the versions that an earlier one of its name held.
     """
-    own, name = _own(connection), _recorded_name(connection, table)
-    commits, txns = own + COMMITS, own + TXNS
-    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {own.removesuffix('.')}")
+    commits, txns, name = _own(connection, COMMITS), _own(connection, TXNS), _recorded_name(connection, table)
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {commits.rpartition('.')[0]}")
     if created and _exists(connection, TXNS):
         connection.execute(f"DELETE FROM {txns} WHERE lower(table_name) = lower(?)", [name])
     if txn is not None:
@@ -74,7 +72,7 @@ def last_commit(connection: Connection, table: str) -> PastCommit | None:
         return None
     last = first_row(
         connection,
-        f"SELECT id, committed_at, properties FROM {_own(connection)}{COMMITS} WHERE lower(table_name) = lower(?)"
+        f"SELECT id, committed_at, properties FROM {_own(connection, COMMITS)} WHERE lower(table_name) = lower(?)"
         " ORDER BY number DESC LIMIT 1",
         [_recorded_name(connection, table)],
     )
@@ -88,16 +86,16 @@ def _txns(connection: Connection, table: str) -> dict[str, int]:
     if not _exists(connection, TXNS):
         return {}
     found = connection.execute(
-        f"SELECT app, version FROM {_own(connection)}{TXNS} WHERE lower(table_name) = lower(?)",
+        f"SELECT app, version FROM {_own(connection, TXNS)} WHERE lower(table_name) = lower(?)",
         [_recorded_name(connection, table)],
     )
     return {str(app): int(version) for app, version in found.fetchall()}
 
 
-def _own(connection: Connection) -> str:
-    """The prefix of our tables: with the database's name, which may be that of the schema too (`lakebed.duckdb`)."""
+def _own(connection: Connection, table: str) -> str:
+    """A table of ours with the name of its database, which may be that of its schema too (`lakebed.duckdb`)."""
     [database] = first_row(connection, "SELECT current_database()") or (None,)
-    return f"{quote_identifier(str(database))}.{OWN_SCHEMA}."
+    return f"{quote_identifier(str(database))}.{table}"
 
 
 def _recorded_name(connection: Connection, table: str) -> str:
@@ -111,6 +109,6 @@ def _exists(connection: Connection, table: str) -> bool:
         connection,
         "SELECT 1 FROM information_schema.tables WHERE table_catalog = current_database()"
         " AND table_schema = ? AND table_name = ?",
-        [OWN_SCHEMA, table],
+        table.split("."),
     )
     return known is not None
