@@ -36,6 +36,7 @@ PUBLIC: dict[str, str] = {
     "stage": "lakebed.pipeline.stage",
     "status": "lakebed.pipeline.status",
     "sweep": "lakebed.table.sweep",
+    "views": "lakebed.finops.views",
     "write": "lakebed.table.write",
     # what they return
     "AnalyzeResult": "lakebed.lineage",
@@ -73,10 +74,13 @@ PUBLIC: dict[str, str] = {
     "StatusReport": "lakebed.pipeline.status",
     "Swept": "lakebed.table.sweep",
     "TableReport": "lakebed.pipeline.reports",
+    "View": "lakebed.finops.views",
+    "ViewsResult": "lakebed.finops.views",
     "WriteResult": "lakebed.table.write_spec",
     # what they take
     "Column": "lakebed.schema.types",
     "Delivery": "lakebed.model",
+    "Dialect": "lakebed.finops.projection",
     "EngineName": "lakebed.engines.protocols.engine",
     "FileFormat": "lakebed.source.files",
     "LineageSchema": "lakebed.lineage.analyze",
@@ -116,6 +120,10 @@ if TYPE_CHECKING:
     from lakebed.engines.protocols.merge import MergeInput as MergeInput
     from lakebed.errors import DatasetMergeError as DatasetMergeError
     from lakebed.errors import LakebedError as LakebedError
+    from lakebed.finops.projection import Dialect as Dialect
+    from lakebed.finops.views import View as View
+    from lakebed.finops.views import ViewsResult as ViewsResult
+    from lakebed.finops.views import views as views
     from lakebed.health import Check as Check
     from lakebed.health import Health as Health
     from lakebed.health import doctor as doctor
