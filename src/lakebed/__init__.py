@@ -35,6 +35,7 @@ PUBLIC: dict[str, str] = {
     "sample": "lakebed.samples",
     "stage": "lakebed.pipeline.stage",
     "status": "lakebed.pipeline.status",
+    "sums": "lakebed.finops.sums",
     "sweep": "lakebed.table.sweep",
     "write": "lakebed.table.write",
     # what they return
@@ -71,6 +72,8 @@ PUBLIC: dict[str, str] = {
     "SourcesReport": "lakebed.pipeline.sources",
     "StageReport": "lakebed.pipeline.stage",
     "StatusReport": "lakebed.pipeline.status",
+    "LoadSums": "lakebed.finops.sums",
+    "Sums": "lakebed.finops.sums",
     "Swept": "lakebed.table.sweep",
     "TableReport": "lakebed.pipeline.reports",
     "WriteResult": "lakebed.table.write_spec",
@@ -83,6 +86,7 @@ PUBLIC: dict[str, str] = {
     "MergeInput": "lakebed.engines.protocols.merge",
     "MergeStrategy": "lakebed.merge_core.spec",
     "Missing": "lakebed.merge_core.spec",
+    "Moment": "lakebed.table.as_of",
     "Observer": "lakebed.pipeline.progress",
     "RunSettings": "lakebed.pipeline.settings",
     "SampleFormat": "lakebed.samples.kinds",
@@ -116,6 +120,9 @@ if TYPE_CHECKING:
     from lakebed.engines.protocols.merge import MergeInput as MergeInput
     from lakebed.errors import DatasetMergeError as DatasetMergeError
     from lakebed.errors import LakebedError as LakebedError
+    from lakebed.finops.sums import LoadSums as LoadSums
+    from lakebed.finops.sums import Sums as Sums
+    from lakebed.finops.sums import sums as sums
     from lakebed.health import Check as Check
     from lakebed.health import Health as Health
     from lakebed.health import doctor as doctor
@@ -167,6 +174,7 @@ if TYPE_CHECKING:
     from lakebed.source.discover import DiscoverReport as DiscoverReport
     from lakebed.source.files import FileFormat as FileFormat
     from lakebed.state.records import SchemaChangeRecord as SchemaChangeRecord
+    from lakebed.table.as_of import Moment as Moment
     from lakebed.table.compact import CompactResult as CompactResult
     from lakebed.table.compact import compact as compact
     from lakebed.table.evolve import SchemaLike as SchemaLike

@@ -21,7 +21,7 @@ LAYERS = (
     ("workspace",),
     ("table",),
     ("pipeline",),
-    ("changes", "datasets", "health"),
+    ("changes", "datasets", "finops", "health"),
     ("cli", "testing"),
     ("__main__",),
 )
