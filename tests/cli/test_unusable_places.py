@@ -59,6 +59,7 @@ WITH_TARGET = {
     "evolve": "evolve {table} --schema rows.parquet",
     "evolve, asked": "evolve {table} --schema rows.parquet --dry-run",
     "history": "history {table}",
+    "sums": "sums {table}",
     "rollback": "rollback {table} 1",
     "sweep": "sweep {table} --expire-days 1",
     "write": "write rows.parquet {table}",
@@ -79,6 +80,7 @@ WITH_WORKDIR = {
     "reconcile": "reconcile --target duckdb:good.duckdb",
     "evolve": "evolve parquet:evolved --schema rows.parquet",
     "history": "history parquet:good",
+    "sums": "sums parquet:good",
     "sweep": "sweep",
     "ingest": "ingest rows.parquet --target parquet:ingested",
 }
