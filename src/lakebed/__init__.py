@@ -125,12 +125,12 @@ if TYPE_CHECKING:
     from lakebed.errors import DatasetMergeError as DatasetMergeError
     from lakebed.errors import LakebedError as LakebedError
     from lakebed.finops.projection import Dialect as Dialect
-    from lakebed.finops.views import View as View
-    from lakebed.finops.views import ViewsResult as ViewsResult
-    from lakebed.finops.views import views as views
     from lakebed.finops.sums import LoadSums as LoadSums
     from lakebed.finops.sums import Sums as Sums
     from lakebed.finops.sums import sums as sums
+    from lakebed.finops.views import View as View
+    from lakebed.finops.views import ViewsResult as ViewsResult
+    from lakebed.finops.views import views as views
     from lakebed.health import Check as Check
     from lakebed.health import Health as Health
     from lakebed.health import doctor as doctor
