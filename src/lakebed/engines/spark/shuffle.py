@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakebed.engines.protocols.merge import FileLayout
-from lakebed.engines.spark.tasks import collect, map_batches, reason
+from lakebed.engines.spark.tasks import collect, map_batches, reason, remedy
 from lakebed.errors import UnsupportedType
 from lakebed.kernels.columns import top_level_ids, with_ids
 from lakebed.kernels.merge import Rules
@@ -159,7 +159,9 @@ class Shuffle:
         ddl, wire = self._wire(Schema.of([*places, *typed]))
         wanted = with_ids(self._key_schema(), layout.field_ids)
         reader = ReadTargetKeys(tuple(files), wanted, wire, self.source.storage, layout.in_path)
-        return map_batches(self.spark.range(0, len(files), 1, len(files)), reader.read, ddl)
+        found = self.spark.range(0, len(files), 1, len(files)).mapInArrow(reader.read, ddl)
+        # Spark takes it for as many rows as there are files, and would send all keys of the table to every worker.
+        return found.hint("merge")
 
     def _wire(self, schema: Schema) -> tuple[str, pa.Schema]:
         """The columns as Spark declares them, and as its Arrow has them."""
@@ -175,7 +177,9 @@ class Shuffle:
         try:
             return collect(frame, doing=doing)
         except PySparkException as error:
-            raise refusals.engine_failed(self.spec, f"the Spark job failed: {reason(error)}") from error
+            raise refusals.engine_failed(
+                self.spec, f"the Spark job failed: {reason(error)}", remedy=remedy(error)
+            ) from error
 
     def _key_schema(self) -> pa.Schema:
         return pa.schema([self.source.schema.field(name) for name in self.source.keys])

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     MapsBatches: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
+WORKERS_NEED = "Workers need pyarrow and the same Python as the driver; PYSPARK_PYTHON says which one they run."
+# What Spark and Python say of workers that lack it.
+_LACKING = ("No module named", "PYTHON_VERSION_MISMATCH", "Cannot run program")
+
+
 def run_tasks(session: SparkSession, tasks: Callable[[int], object], count: int, *, doing: str) -> list[object]:
     """One stage of `count` tasks, no shuffle; what each returned, by its number. `doing` is what the UI shows."""
     if count == 0:
@@ -34,7 +39,7 @@ def run_tasks(session: SparkSession, tasks: Callable[[int], object], count: int,
     try:
         returned = collect(map_batches(numbers, partial(run, tasks), "task long, result binary"), doing=doing)
     except PySparkException as error:
-        raise EngineError(f"the Spark job failed: {reason(error)}") from error
+        raise EngineError(f"the Spark job failed: {reason(error)}", remedy=remedy(error)) from error
     results = dict(zip(returned.column(0).to_pylist(), returned.column(1).to_pylist(), strict=True))
     return [pickle.loads(results[number]) for number in range(count)]
 
@@ -60,7 +65,7 @@ def collect(frame: DataFrame, *, doing: str) -> "pa.Table":
             with named_jobs(session, about, doing):
                 outcome.set_result(frame.toArrow())
         except BaseException as error:  # noqa: BLE001 -- raised where the result is waited for
-            outcome.set_exception(error)
+            outcome.set_exception(_of_spark(error))
         finally:
             session.removeTag(tag)
 
@@ -75,8 +80,20 @@ def collect(frame: DataFrame, *, doing: str) -> "pa.Table":
         thread.join()
 
 
+def _of_spark(error: BaseException) -> BaseException:
+    """The error; of Java's that pyspark leaves to py4j, one of Spark's."""
+    return PySparkException(str(error)) if type(error).__module__ == "py4j.protocol" else error
+
+
 def reason(error: PySparkException) -> str:
-    """The line that matters of a Python traceback inside a Java one."""
+    """The line that matters of a Python traceback inside a Java one, or of Java's own the first cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if not line.startswith(("at ", "File ", "Traceback")) and "Error: " in line]
-    return (raised or lines or [type(error).__name__])[-1 if raised else 0]
+    caused = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return (raised or caused or lines[:1] or [type(error).__name__])[-1]
+
+
+def remedy(error: PySparkException) -> str | None:
+    """What helps where the workers' Python is not the one that was meant."""
+    said = str(error)
+    return WORKERS_NEED if any(word in said for word in _LACKING) else None
