@@ -85,7 +85,7 @@ WITH_WORKDIR = {
     "ingest": "ingest rows.parquet --target parquet:ingested",
 }
 # `publish` takes a branch, which only a table that is there can have.
-NEITHER = {"demo", "sample", "lineage", "impact", "publish", "doctor"}
+NEITHER = {"demo", "sample", "lineage", "impact", "publish", "doctor", "dbt"}
 
 
 @dataclass(frozen=True)

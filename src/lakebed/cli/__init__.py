@@ -48,6 +48,7 @@ COMMANDS: dict[str, str] = {
     "publish": "Makes what a branch of an Iceberg table holds that of the table, in one commit that copies nothing.",
     "sweep": "Removes files that crashed loads, merges and evolutions left; with --expire-days old Iceberg snapshots "
     "too.",
+    "dbt": "Adds the materialization `lakebed` to a dbt project; keeps what is there, and says what it wrote.",
     "doctor": "Check Java, Spark, the work directory, DuckDB, Iceberg and storage, and say how to put right what is "
     "wrong.",
 }

@@ -15,10 +15,9 @@ from lakebed.targets.load_log import NO_LOADS, LoadLog
 from lakebed.targets.shared.refusals import unreadable_log
 
 # What Lakebed keeps about its commits lies in a schema of its own, beside the user's tables.
-OWN_SCHEMA = "lakebed"
-COMMITS = "commits"
-TXNS = "txns"
-LOADS = "loads"
+COMMITS = "lakebed.commits"
+TXNS = "lakebed.txns"
+LOADS = "lakebed.loads"
 ABSENT = TableState(False, Schema(), 0, "absent")
 
 
@@ -50,12 +49,12 @@ def record_commit(
 
     A table that the commit `created` knows nothing of the versions and loads that an earlier one of its name held.
     """
-    own, name = _own(connection), _recorded_name(connection, table)
-    commits, txns, loads = own + COMMITS, own + TXNS, own + LOADS
-    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {own.removesuffix('.')}")
+    commits, txns, loads = (_own(connection, own) for own in (COMMITS, TXNS, LOADS))
+    name = _recorded_name(connection, table)
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {commits.rpartition('.')[0]}")
     for place in (TXNS, LOADS):
         if created and _exists(connection, place):
-            connection.execute(f"DELETE FROM {own}{place} WHERE lower(table_name) = lower(?)", [name])
+            connection.execute(f"DELETE FROM {_own(connection, place)} WHERE lower(table_name) = lower(?)", [name])
     if log is not None:
         connection.execute(f"CREATE TABLE IF NOT EXISTS {loads} (table_name VARCHAR, log VARCHAR)")
         connection.execute(f"DELETE FROM {loads} WHERE lower(table_name) = lower(?)", [name])
@@ -83,7 +82,7 @@ def last_commit(connection: Connection, table: str) -> PastCommit | None:
         return None
     last = first_row(
         connection,
-        f"SELECT id, committed_at, properties FROM {_own(connection)}{COMMITS} WHERE lower(table_name) = lower(?)"
+        f"SELECT id, committed_at, properties FROM {_own(connection, COMMITS)} WHERE lower(table_name) = lower(?)"
         " ORDER BY number DESC LIMIT 1",
         [_recorded_name(connection, table)],
     )
@@ -97,7 +96,7 @@ def _txns(connection: Connection, table: str) -> dict[str, int]:
     if not _exists(connection, TXNS):
         return {}
     found = connection.execute(
-        f"SELECT app, version FROM {_own(connection)}{TXNS} WHERE lower(table_name) = lower(?)",
+        f"SELECT app, version FROM {_own(connection, TXNS)} WHERE lower(table_name) = lower(?)",
         [_recorded_name(connection, table)],
     )
     return {str(app): int(version) for app, version in found.fetchall()}
@@ -108,7 +107,7 @@ def _log(connection: Connection, table: str) -> LoadLog:
         return NO_LOADS
     found = first_row(
         connection,
-        f"SELECT log FROM {_own(connection)}{LOADS} WHERE lower(table_name) = lower(?)",
+        f"SELECT log FROM {_own(connection, LOADS)} WHERE lower(table_name) = lower(?)",
         [_recorded_name(connection, table)],
     )
     if found is None:
@@ -116,13 +115,13 @@ def _log(connection: Connection, table: str) -> LoadLog:
     try:
         return LoadLog.from_text(found[0])
     except ValueError as error:
-        raise unreadable_log(table, f"{OWN_SCHEMA}.{LOADS}", error) from error
+        raise unreadable_log(table, LOADS, error) from error
 
 
-def _own(connection: Connection) -> str:
-    """The prefix of our tables: with the database's name, which may be that of the schema too (`lakebed.duckdb`)."""
+def _own(connection: Connection, table: str) -> str:
+    """A table of ours with the name of its database, which may be that of its schema too (`lakebed.duckdb`)."""
     [database] = first_row(connection, "SELECT current_database()") or (None,)
-    return f"{quote_identifier(str(database))}.{OWN_SCHEMA}."
+    return f"{quote_identifier(str(database))}.{table}"
 
 
 def _recorded_name(connection: Connection, table: str) -> str:
@@ -136,6 +135,6 @@ def _exists(connection: Connection, table: str) -> bool:
         connection,
         "SELECT 1 FROM information_schema.tables WHERE table_catalog = current_database()"
         " AND table_schema = ? AND table_name = ?",
-        [OWN_SCHEMA, table],
+        table.split("."),
     )
     return known is not None
