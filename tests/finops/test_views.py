@@ -197,6 +197,7 @@ def test_views_of_spark(kind: lakebed.SampleKind, spark_local: Session) -> None:
     folder = bill.target.removeprefix("parquet:")
     spark.sql(f"CREATE TABLE {external} USING parquet OPTIONS (path '{folder}', mergeSchema 'true')")
     try:
+        spark.catalog.recoverPartitions(external)
         lakebed.views(bill.target, workdir=bill.workdir, spark=spark, relation=f"default.{external}")
         assert answer(ATHENA.format(f"default.{external}_athena")) == expected
     finally:

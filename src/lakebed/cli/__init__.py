@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "reconcile": "Add up the table again and compare rows and sums with what each load found in its source files.",
     "views": "Creates the views that people's SQL expects: TABLE_athena with CUR's names, TABLE_cur2 with CUR 2.0's "
     "columns.",
+    "focus": "Writes a loaded bill as FOCUS into another table, month by month; what has not changed is left.",
     "lineage": "Trace columns through SQL: sources, roles, implied schema, and what is not known.",
     "impact": "List everything downstream of columns, and what breaks where they are dropped, renamed or given another "
     "type.",

@@ -215,6 +215,10 @@ class DuckDBTarget:
         with self._file.reading() as connection:
             return map_keys(connection, self._table, column)
 
+    def query(self, select: str) -> pa.Table:
+        with self._file.reading() as connection:
+            return connection.sql(select).to_arrow_table()
+
     @contextmanager
     def _changing(self, seen: TableState) -> Iterator[tuple[Connection, TableState]]:
         """A transaction on the table as it was seen, or ConcurrentModification."""
