@@ -37,6 +37,7 @@ ROWS_PER_MONTH = 5_000
 ROWS_PER_SMALL_FILE = 20
 COLUMNS = 250
 ROWS_PER_LARGE_FILE = 50_000
+DISTINCT_ROWS = 200_000
 TASKS = (2, 40, 400)
 ON_A_CLUSTER = frozenset({"tasks", "plain-tasks"})
 
@@ -76,8 +77,8 @@ def small_files(folder: Path, size: int) -> Path:
 
 
 def large_month(folder: Path, size: int) -> Path:
-    """A month of so many rows in files of one size. Files are written once and linked as often as they are wanted."""
-    made = cur.make(folder / "large", rows=1_000_000, count=COLUMNS, files=1_000_000 // ROWS_PER_LARGE_FILE)
+    """A month of so many rows in files of one size. A few files are written, and linked as often as they are wanted."""
+    made = cur.make(folder / "large", rows=DISTINCT_ROWS, count=COLUMNS, files=DISTINCT_ROWS // ROWS_PER_LARGE_FILE)
     place = folder / f"rows-{size}" / "large" / "2026-10"
     if not place.exists():
         place.mkdir(parents=True)

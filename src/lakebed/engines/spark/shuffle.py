@@ -159,7 +159,7 @@ class Shuffle:
         ddl, wire = self._wire(Schema.of([*places, *typed]))
         wanted = with_ids(self._key_schema(), layout.field_ids)
         reader = ReadTargetKeys(tuple(files), wanted, wire, self.source.storage, layout.in_path)
-        found = self.spark.range(0, len(files), 1, len(files)).mapInArrow(reader.read, ddl)
+        found = map_batches(self.spark.range(0, len(files), 1, len(files)), reader.read, ddl)
         # Spark takes it for as many rows as there are files, and would send all keys of the table to every worker.
         return found.hint("merge")
 
