@@ -16,6 +16,7 @@ from lakebed.schema.duckdb import quote_identifier, quote_literal
 from lakebed.targets.base import TableState, Target
 from lakebed.targets.snapshots import HasSnapshots
 
+_OURS = "lakebed."  # what the records of snapshots leave out
 MODEL = "lakebed.dbt.model"
 INVOCATION = "lakebed.dbt.invocation"
 DIGEST = "lakebed.dbt.digest"
@@ -99,11 +100,12 @@ def find_pending(table: Target, state: TableState, model: str, known: Acknowledg
         return None
     if isinstance(table, HasSnapshots):
         for record in table.snapshots():
-            if record.properties.get(NUMBER) == str(number):
-                return Pending(number, record.properties.get(DIGEST), record.parent, record.id)
+            said = {f"{_OURS}{name}": value for name, value in record.properties.items()}
+            if said.get(NUMBER) == str(number):
+                return Pending(number, said.get(DIGEST), record.parent, record.id)
     last = table.last_commit()
-    said = {} if last is None else last.properties
-    return Pending(number, said.get(DIGEST) if said.get(NUMBER) == str(number) else None, None, None)
+    told = {} if last is None else last.properties
+    return Pending(number, told.get(DIGEST) if told.get(NUMBER) == str(number) else None, None, None)
 
 
 def next_number(state: TableState, model: str) -> int:

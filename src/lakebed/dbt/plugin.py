@@ -150,15 +150,22 @@ class Plugin(BasePlugin):  # type: ignore[misc]
         return answer
 
     def _refresh(self, target_config: TargetConfig, request: dict[str, Any]) -> dict[str, object]:
-        """What dbt's database is to show of a table now, before the models of a run read it."""
+        """What dbt's database is to show of a table now, before the models of a run read it.
+
+        What is wrong with one model is no reason to run none: it is said, and whoever needs the view fails by itself.
+        """
+        try:
+            return self._refreshed(target_config, request)
+        except LakebedError as error:
+            logger.warning(f"the view {target_config.relation} is left as it was: {error}")
+            return {"view": None}
+
+    def _refreshed(self, target_config: TargetConfig, request: Mapping[str, Any]) -> dict[str, object]:
         config: Mapping[str, Any] = request["config"]
         model = str(request["model"])
         words = None if request["is_source"] else ModelWords.of(model, config)
-        wanted = str(config["lakebed_target"]) if words is None else words.target
-        place = self._place(target_config, wanted)
+        place = self._place(target_config, str(config["lakebed_target"]) if words is None else words.target)
         if not place.is_view:
-            if words is None:
-                raise ConfigError(f"{model}: a source is in dbt's own database without Lakebed")
             return {"view": None}
         table = place.open()
         state = table.state()

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, cast, get_args
 from lakebed.config import OnConflict
 from lakebed.errors import ConfigError
 from lakebed.merge_core.spec import Missing
+from lakebed.schema.types import fold
 
 Strategy: TypeAlias = Literal["merge", "delete+insert", "append"]
 OnSchemaChange: TypeAlias = Literal["append_new_columns", "ignore", "fail", "sync_all_columns"]
@@ -126,5 +127,6 @@ def _names(model: str, words: Mapping[str, object], name: str) -> tuple[str, ...
     if isinstance(given, str):
         return (given,)
     if isinstance(given, list | tuple) and all(isinstance(one, str) and one for one in given):
-        return tuple(given)
+        # dbt takes a column that is named twice for one.
+        return tuple({fold(one): one for one in reversed(given)}.values())[::-1]
     raise ConfigError(f"{model}: {name} is {given!r}", remedy="It is the name of a column, or a list of names.")

@@ -3,10 +3,6 @@
   into the model's table. dbt's database gets a view on that table, or, where the target is `duckdb`, has the table itself.
 -#}
 {% materialization lakebed, adapter='duckdb', supported_languages=['sql'] %}
-  {%- if model.resource_type != 'model' -%}
-    {%- do exceptions.raise_compiler_error(
-      "the materialization lakebed is for models; " ~ model.resource_type ~ "s keep dbt's own: " ~ model.name) -%}
-  {%- endif -%}
   {%- set existing = load_cached_relation(this) -%}
   {%- set rows_relation = make_temp_relation(this) -%}
   {%- set request = lakebed.new_request(existing) -%}
