@@ -4,9 +4,7 @@ from typing import Literal, TypeAlias
 
 from lakebed.samples.columns import CORE, TAG, TAIL, SampleColumn, athena_name
 from lakebed.samples.rows import TAGS, Cell
-from lakebed.schema.types import Decimal
-from lakebed.source.billing_dictionary import CUR2_COLUMNS
-from lakebed.source.column_dictionary import known_type
+from lakebed.source.billing_dictionary import CUR2_COLUMNS, KNOWN_DECIMALS
 
 SampleKind: TypeAlias = Literal["cur", "cur2", "focus"]
 """Which report a sample is: the Cost and Usage Report, CUR 2.0, or FOCUS 1.0."""
@@ -80,7 +78,7 @@ def _cur2_cell(name: str) -> Cell:
     if name in _CUR2_MAPS:
         own = frozenset(_CUR2_KEYS[column] for column in CUR2_COLUMNS if column in _CUR2_KEYS)
         return Cell(name, _CUR2_MAPS[name], left_out=own - {"costCategory/Product"})
-    return Cell(name, _CUR2_KEYS.get(name, name), isinstance(known_type(name), Decimal))
+    return Cell(name, _CUR2_KEYS.get(name, name), name in KNOWN_DECIMALS)
 
 
 def tags(columns: tuple[SampleColumn, ...]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal, assert_type
+from typing import assert_type
 
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
@@ -149,7 +149,7 @@ def convert(spark: SparkSession) -> None:
     version: lakebed.FocusVersion = "1.3"
     done = lakebed.focus("iceberg:billing.report", to=Path("focus"), version=version, spark=spark, redo=True)
     assert_type(done, lakebed.FocusResult)
-    assert_type([(one.period, one.action) for one in done.slices], list[tuple[str, Literal["written", "unchanged"]]])
+    assert_type([(one.period, one.rows) for one in done.slices], list[tuple[str, int]])
 
 
 def try_out() -> Health:
