@@ -11,10 +11,13 @@ from lakebed.schema.types import Schema
 from lakebed.targets.base import PastCommit, TableState, Txn
 from lakebed.targets.duckdb.file import DEFAULT_SCHEMA, Connection, first_row
 from lakebed.targets.duckdb.schema import read_schema
+from lakebed.targets.load_log import NO_LOADS, LoadLog
+from lakebed.targets.shared.refusals import unreadable_log
 
 # What Lakebed keeps about its commits lies in a schema of its own, beside the user's tables.
 COMMITS = "lakebed.commits"
 TXNS = "lakebed.txns"
+LOADS = "lakebed.loads"
 ABSENT = TableState(False, Schema(), 0, "absent")
 
 
@@ -29,7 +32,7 @@ def table_state(connection: Connection, table: str) -> TableState:
     # Our own commits have ids; a stranger's change shows in the schema or, nearly always, in the number of rows.
     last = last_commit(connection, table)
     version = f"{last.id if last is not None else ''}:{count}:{facts}"
-    return TableState(True, schema, count, version, txns=_txns(connection, table))
+    return TableState(True, schema, count, version, txns=_txns(connection, table), log=_log(connection, table))
 
 
 def record_commit(
@@ -40,15 +43,22 @@ def record_commit(
     *,
     txn: Txn | None = None,
     created: bool = False,
+    log: LoadLog | None = None,
 ) -> TableState:
     """Writes a commit down inside its transaction and returns the table after it.
 
-    A table that the commit `created` knows nothing of the versions that an earlier one of its name held.
+    A table that the commit `created` knows nothing of the versions and loads that an earlier one of its name held.
     """
-    commits, txns, name = _own(connection, COMMITS), _own(connection, TXNS), _recorded_name(connection, table)
+    commits, txns, loads = (_own(connection, own) for own in (COMMITS, TXNS, LOADS))
+    name = _recorded_name(connection, table)
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {commits.rpartition('.')[0]}")
-    if created and _exists(connection, TXNS):
-        connection.execute(f"DELETE FROM {txns} WHERE lower(table_name) = lower(?)", [name])
+    for place in (TXNS, LOADS):
+        if created and _exists(connection, place):
+            connection.execute(f"DELETE FROM {_own(connection, place)} WHERE lower(table_name) = lower(?)", [name])
+    if log is not None:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {loads} (table_name VARCHAR, log VARCHAR)")
+        connection.execute(f"DELETE FROM {loads} WHERE lower(table_name) = lower(?)", [name])
+        connection.execute(f"INSERT INTO {loads} VALUES (?, ?)", [name, log.to_text()])
     if txn is not None:
         connection.execute(f"CREATE TABLE IF NOT EXISTS {txns} (table_name VARCHAR, app VARCHAR, version BIGINT)")
         connection.execute(f"DELETE FROM {txns} WHERE lower(table_name) = lower(?) AND app = ?", [name, txn.app])
@@ -90,6 +100,22 @@ def _txns(connection: Connection, table: str) -> dict[str, int]:
         [_recorded_name(connection, table)],
     )
     return {str(app): int(version) for app, version in found.fetchall()}
+
+
+def _log(connection: Connection, table: str) -> LoadLog:
+    if not _exists(connection, LOADS):
+        return NO_LOADS
+    found = first_row(
+        connection,
+        f"SELECT log FROM {_own(connection, LOADS)} WHERE lower(table_name) = lower(?)",
+        [_recorded_name(connection, table)],
+    )
+    if found is None:
+        return NO_LOADS
+    try:
+        return LoadLog.from_text(found[0])
+    except ValueError as error:
+        raise unreadable_log(table, LOADS, error) from error
 
 
 def _own(connection: Connection, table: str) -> str:
