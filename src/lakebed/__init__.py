@@ -36,6 +36,7 @@ PUBLIC: dict[str, str] = {
     "sample": "lakebed.samples",
     "stage": "lakebed.pipeline.stage",
     "status": "lakebed.pipeline.status",
+    "sums": "lakebed.finops.sums",
     "sweep": "lakebed.table.sweep",
     "views": "lakebed.finops.views",
     "write": "lakebed.table.write",
@@ -75,6 +76,8 @@ PUBLIC: dict[str, str] = {
     "SourcesReport": "lakebed.pipeline.sources",
     "StageReport": "lakebed.pipeline.stage",
     "StatusReport": "lakebed.pipeline.status",
+    "LoadSums": "lakebed.finops.sums",
+    "Sums": "lakebed.finops.sums",
     "Swept": "lakebed.table.sweep",
     "TableReport": "lakebed.pipeline.reports",
     "View": "lakebed.finops.views",
@@ -91,6 +94,7 @@ PUBLIC: dict[str, str] = {
     "MergeInput": "lakebed.engines.protocols.merge",
     "MergeStrategy": "lakebed.merge_core.spec",
     "Missing": "lakebed.merge_core.spec",
+    "Moment": "lakebed.table.as_of",
     "Observer": "lakebed.pipeline.progress",
     "RunSettings": "lakebed.pipeline.settings",
     "SampleFormat": "lakebed.samples.kinds",
@@ -129,6 +133,9 @@ if TYPE_CHECKING:
     from lakebed.finops.focus import focus as focus
     from lakebed.finops.focus_mapping import FocusVersion as FocusVersion
     from lakebed.finops.projection import Dialect as Dialect
+    from lakebed.finops.sums import LoadSums as LoadSums
+    from lakebed.finops.sums import Sums as Sums
+    from lakebed.finops.sums import sums as sums
     from lakebed.finops.views import View as View
     from lakebed.finops.views import ViewsResult as ViewsResult
     from lakebed.finops.views import views as views
@@ -183,6 +190,7 @@ if TYPE_CHECKING:
     from lakebed.source.discover import DiscoverReport as DiscoverReport
     from lakebed.source.files import FileFormat as FileFormat
     from lakebed.state.records import SchemaChangeRecord as SchemaChangeRecord
+    from lakebed.table.as_of import Moment as Moment
     from lakebed.table.compact import CompactResult as CompactResult
     from lakebed.table.compact import compact as compact
     from lakebed.table.evolve import SchemaLike as SchemaLike

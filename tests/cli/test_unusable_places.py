@@ -68,6 +68,7 @@ WITH_TARGET = {
     "evolve": "evolve {table} --schema rows.parquet",
     "evolve, asked": "evolve {table} --schema rows.parquet --dry-run",
     "history": "history {table}",
+    "sums": "sums {table}",
     "rollback": "rollback {table} 1",
     "sweep": "sweep {table} --expire-days 1",
     "write": "write rows.parquet {table}",
@@ -90,11 +91,12 @@ WITH_WORKDIR = {
     "reconcile": "reconcile --target duckdb:good.duckdb",
     "evolve": "evolve parquet:evolved --schema rows.parquet",
     "history": "history parquet:good",
+    "sums": "sums parquet:good",
     "sweep": "sweep",
     "ingest": "ingest rows.parquet --target parquet:ingested",
 }
 # `publish` takes a branch, which only a table that is there can have.
-NEITHER = {"demo", "sample", "lineage", "impact", "publish", "doctor"}
+NEITHER = {"demo", "sample", "lineage", "impact", "publish", "doctor", "dbt"}
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ LAYERS = (
     ("workspace", "samples"),
     ("table",),
     ("pipeline",),
-    ("finops", "changes", "datasets", "health"),
+    ("finops", "changes", "datasets", "dbt", "health"),
     ("cli", "testing"),
     ("__main__",),
 )

@@ -43,10 +43,13 @@ COMMANDS: dict[str, str] = {
     "evolve": "Adds and widens columns of a table; never drops or narrows one.",
     "compact": "Makes few files of many small ones, in one commit, and changes no row.",
     "history": "Which delivery added or widened which column, and a table's snapshots.",
+    "sums": "Exact sums and rows of each month, by currency: now, or as they were known on a day, and where they come "
+    "from.",
     "rollback": "Makes an earlier snapshot of an Iceberg table the current one; its schema stays as wide as it is.",
     "publish": "Makes what a branch of an Iceberg table holds that of the table, in one commit that copies nothing.",
     "sweep": "Removes files that crashed loads, merges and evolutions left; with --expire-days old Iceberg snapshots "
     "too.",
+    "dbt": "Adds the materialization `lakebed` to a dbt project; keeps what is there, and says what it wrote.",
     "doctor": "Check Java, Spark, the work directory, DuckDB, Iceberg and storage, and say how to put right what is "
     "wrong.",
 }

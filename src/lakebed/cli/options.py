@@ -73,6 +73,7 @@ AcceptShrink = Annotated[
     bool,
     typer.Option("--accept-shrink", help="Take a closed month that has lost much of its rows or of its cost."),
 ]
+Retain = Annotated[str | None, typer.Option(help=_help(Settings, "retain"))]
 NoStage = Annotated[bool | None, typer.Option("--no-stage", help=_help(Settings, "no_stage"))]
 Strict = Annotated[bool | None, typer.Option("--strict", help=_help(Settings, "strict"))]
 Master = Annotated[str | None, typer.Option(help=_help(SparkSection, "master"))]

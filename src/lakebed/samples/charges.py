@@ -144,11 +144,11 @@ TASK = Sku("AmazonECS", "Amazon Elastic Container Service", "Compute", "ECS-EC2-
 SELLER = "Observability Inc."
 
 
-def charges(rng: Random, *, credits: int, period: str, whole: bool) -> tuple[Charge, ...]:
+def charges(rng: Random, *, credits: str, period: str, whole: bool) -> tuple[Charge, ...]:
     """Every kind of line of one delivery, but for those that close the month.
 
-    `credits` is how much weight negative lines have. Without `whole` nothing hangs together with other lines: there is
-    no room for what closes a month.
+    `credits` is what those of a first delivery are multiplied by. Without `whole` nothing hangs together with other
+    lines: there is no room for what closes a month.
     """
     lines: list[Charge] = []
     for account in ACCOUNTS:
@@ -166,7 +166,7 @@ def charges(rng: Random, *, credits: int, period: str, whole: bool) -> tuple[Cha
             lines += (reserved, covered, _negation(covered), _parent(parent), _task(task))
         lines.append(_marketplace(account, rng, period))
         lines.append(other_charge(account, SUPPORT, "Fee", 1, weight=1, period=period))
-        lines.append(other_charge(account, SKUS[0], "Credit", -1, weight=credits, period=period))
+        lines.append(other_charge(account, SKUS[0], "Credit", -1, weight=2, period=period, times=credits))
         lines.append(other_charge(account, SKUS[9], "Refund", -1, weight=1, period=period))
     return tuple(lines)
 
@@ -313,7 +313,15 @@ def _usage(account: Account, sku: Sku, region: tuple[str, str, str], kind: str, 
 
 
 def other_charge(
-    account: Account, sku: Sku, kind: str, sign: int, *, weight: int, period: str, more: Mapping[str, str] | None = None
+    account: Account,
+    sku: Sku,
+    kind: str,
+    sign: int,
+    *,
+    weight: int,
+    period: str,
+    more: Mapping[str, str] | None = None,
+    times: str = "1",
 ) -> Charge:
     """Fees, taxes, credits and refunds: no resource, no rate, one amount."""
     values = {
@@ -334,7 +342,7 @@ def other_charge(
         "lineItem/BlendedCost": "cost",
         "lineItem/NetUnblendedCost": "net",
     }
-    return Charge(values, measured, account.currency, _price("1"), 0, sign, "once", "", weight, account.id)
+    return Charge(values, measured, account.currency, _price(times), 0, sign, "once", "", weight, account.id)
 
 
 def bill(account: Account, period: str) -> dict[str, str]:

@@ -193,7 +193,7 @@ def _make(root: Path, spec: SampleSpec, delivery: _Delivery) -> DeliveryTruth:
     keys = [_file_key(spec, delivery, number) for number in range(1, spec.files + 1)]
     for number, key in enumerate(keys):
         share = spec.rows // spec.files + (1 if number < spec.rows % spec.files else 0)
-        rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}/{delivery.start:%Y-%m}/{delivery.restated}/{number}")
+        rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}/{delivery.start:%Y-%m}/{number}")
         write_file(root / key, spec.format, sheet, rng, share, tally, last=number == spec.files - 1)
     manifests = _write_manifests(root, spec, delivery, columns, keys)
     if spec.kind == "cur" and spec.format == "parquet":
@@ -233,7 +233,7 @@ def _sheet(spec: SampleSpec, delivery: _Delivery, columns: tuple[SampleColumn, .
     period = delivery.start.strftime("%Y-%m")
     # What closes a month has its place at the end of the last file.
     whole = spec.rows // spec.files >= SMALLEST_WHOLE
-    lines = charges(rng, credits=3 if delivery.restated else 2, period=period, whole=whole)
+    lines = charges(rng, credits="1.5" if delivery.restated else "1", period=period, whole=whole)
     return Sheet(
         cells=cells(spec.kind, columns),
         tags=tags(columns),

@@ -134,11 +134,13 @@ class _Lines:
 
     def __init__(self, sheet: Sheet, rng: Random, tally: SampleTally) -> None:
         self._sheet, self._rng, self._tally = sheet, rng, tally
+        # What is charged is drawn apart from identities and tags: a restated month has the same usage and other ids.
+        self._labels = Random(f"{rng.getrandbits(64)}/{sheet.growth}")
         self._formats = [_format(sheet, charge) for charge in sheet.lines]
         self._shown = [[MEASURES.index(measure) for measure in charge.measures] for charge in sheet.lines]
         self._resources = [_resources(charge, rng) for charge in sheet.charges]
         self._choice = [index for index, charge in enumerate(sheet.charges) for _ in range(charge.weight)]
-        self._tags = tag_texts(sheet, rng)
+        self._tags = tag_texts(sheet, self._labels)
         self._hours = _hours(sheet)
         growth = sheet.growth
         self._volume_scale, self._request_scale, self._hour_scale = 60e8 * growth, 4000 * growth, 4 * growth
@@ -160,7 +162,7 @@ class _Lines:
             usage = UNIT * (1 + int(r * r * r * self._request_scale))
         else:
             usage = UNIT
-        listed = usage * charge.price // UNIT if kind != "once" else int(r * 25 * UNIT)
+        listed = (usage if kind != "once" else int(r * 25 * UNIT)) * charge.price // UNIT
         cost = listed * charge.sign
         discount = -(cost * EDP // 100 // EDP_STEP * EDP_STEP) if charge.discounted else 0
         effective = recurring = 0
@@ -210,7 +212,7 @@ class _Lines:
         tags: bool = True,
     ) -> str:
         """A line of this kind, which is counted. Of the amounts, those matter that such a line shows."""
-        bits = self._rng.getrandbits
+        bits = self._labels.getrandbits
         identity, chosen = f"{bits(208):052x}", bits(16) % _TAG_SETS
         self._tally.rows[index] += 1
         counted, texts = self._tally.amounts[index], []

@@ -100,6 +100,11 @@ def change(table: Target) -> None:
     assert_type(swept, lakebed.Swept)
     assert_type(swept.expired, lakebed.Expired)
     lakebed.sweep(workdir=Path("work"))
+    when: lakebed.Moment = datetime(2026, 10, 5)
+    known = lakebed.sums("duckdb:costs.duckdb#costs", as_of=when, columns=["line_item_unblended_cost"])
+    assert_type(known, lakebed.Sums)
+    assert_type([one.totals.rows for one in known.loads], list[int])
+    lakebed.read("parquet:costs", as_of="2026-10-05")
 
 
 def every_source(spark: SparkSession) -> None:

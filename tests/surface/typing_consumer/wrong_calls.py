@@ -36,6 +36,7 @@ lakebed.rollback("iceberg:billing.costs", "latest")  # arg-type, reportArgumentT
 lakebed.publish("iceberg:billing.costs@audit", drop_branch="yes")  # arg-type, reportArgumentType
 lakebed.compact("costs", sort_by=3)  # arg-type, reportArgumentType
 lakebed.sweep("iceberg:billing.costs", expire_days="7")  # arg-type, reportArgumentType
+lakebed.sums("duckdb:costs.duckdb#costs", as_of=20261005)  # arg-type, reportArgumentType
 lakebed.analyze("SELECT 1", schema=42)  # arg-type, reportArgumentType
 lakebed.analyze_project(42)  # arg-type, reportArgumentType
 lakebed.impact("orders.amt", folders="models")  # call-arg, reportCallIssue
