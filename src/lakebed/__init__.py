@@ -37,6 +37,7 @@ PUBLIC: dict[str, str] = {
     "status": "lakebed.pipeline.status",
     "sums": "lakebed.finops.sums",
     "sweep": "lakebed.table.sweep",
+    "views": "lakebed.finops.views",
     "write": "lakebed.table.write",
     # what they return
     "AnalyzeResult": "lakebed.lineage",
@@ -76,10 +77,13 @@ PUBLIC: dict[str, str] = {
     "Sums": "lakebed.finops.sums",
     "Swept": "lakebed.table.sweep",
     "TableReport": "lakebed.pipeline.reports",
+    "View": "lakebed.finops.views",
+    "ViewsResult": "lakebed.finops.views",
     "WriteResult": "lakebed.table.write_spec",
     # what they take
     "Column": "lakebed.schema.types",
     "Delivery": "lakebed.model",
+    "Dialect": "lakebed.finops.projection",
     "EngineName": "lakebed.engines.protocols.engine",
     "FileFormat": "lakebed.source.files",
     "LineageSchema": "lakebed.lineage.analyze",
@@ -120,9 +124,13 @@ if TYPE_CHECKING:
     from lakebed.engines.protocols.merge import MergeInput as MergeInput
     from lakebed.errors import DatasetMergeError as DatasetMergeError
     from lakebed.errors import LakebedError as LakebedError
+    from lakebed.finops.projection import Dialect as Dialect
     from lakebed.finops.sums import LoadSums as LoadSums
     from lakebed.finops.sums import Sums as Sums
     from lakebed.finops.sums import sums as sums
+    from lakebed.finops.views import View as View
+    from lakebed.finops.views import ViewsResult as ViewsResult
+    from lakebed.finops.views import views as views
     from lakebed.health import Check as Check
     from lakebed.health import Health as Health
     from lakebed.health import doctor as doctor

@@ -65,6 +65,7 @@ WITH_TARGET = {
     "write": "write rows.parquet {table}",
     "ingest": "ingest rows.parquet --target {table}",
     "compact": "compact {table}",
+    "views": "views {table} --print",
 }
 # Commands that look at a table which is not there, or at none, have nothing to refuse.
 MAY_SUCCEED_WITHOUT_TABLE = {"plan", "merge, asked", "evolve, asked", "sweep", "history", "status", "load"}

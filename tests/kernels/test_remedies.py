@@ -40,6 +40,11 @@ def test_the_advice_for_each(value: str, says: str) -> None:
     assert says in remedy(value, DEFAULT)
 
 
+@pytest.mark.parametrize(("value", "plain"), [("1e3", "1000"), ("007", "7"), ("+4.50", "4.50"), ("-12E2", "-1200")])
+def test_a_number_that_fits_but_may_be_a_code_is_told_to_be_written_plainly(value: str, plain: str) -> None:
+    assert remedy(value, DEFAULT).startswith(f"Write the number as {plain}, or")
+
+
 def test_a_narrow_table_is_told_the_type_that_holds_the_number() -> None:
     assert "--decimals 38,2," in remedy("9" * 17, pa.decimal128(18, 2))
 

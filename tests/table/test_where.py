@@ -120,6 +120,8 @@ def test_what_cannot_be_read_is_refused() -> None:
         ({}, "where is empty"),
         ("id =", "is no condition in SQL"),
         ("id = 1 ORDER BY id", "it goes on with order"),
+        ("id = 1; DROP TABLE t", "it is more than one query"),
+        ("id = 1 UNION SELECT 2", "it is more than one query"),
         ("nope = 1", "no column nope"),
         ({"nope": 1}, "no column nope"),
         ("day = 'yesterday'", "'yesterday' is none of the column day"),

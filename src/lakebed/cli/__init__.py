@@ -31,6 +31,8 @@ COMMANDS: dict[str, str] = {
     "load": "Load the deliveries that the ledger knows from `discover` and `stage` and that are not loaded yet.",
     "status": "Show deliveries and loads with their states, and the errors of those that failed.",
     "reconcile": "Add up the table again and compare rows and sums with what each load found in its source files.",
+    "views": "Creates the views that people's SQL expects: TABLE_athena with CUR's names, TABLE_cur2 with CUR 2.0's "
+    "columns.",
     "lineage": "Trace columns through SQL: sources, roles, implied schema, and what is not known.",
     "impact": "List everything downstream of columns, and what breaks where they are dropped, renamed or given another "
     "type.",

@@ -39,6 +39,9 @@ MetricsFile = Annotated[
         "--metrics-file", help="Write what the run did to this file, as Prometheus reads it: rows, seconds, sums."
     ),
 ]
+Views = Annotated[
+    bool, typer.Option("--views", help="Create or renew the views TABLE_athena and TABLE_cur2; see `lakebed views`.")
+]
 Target = Annotated[
     str, typer.Option(help="duckdb:FILE[#TABLE], iceberg:[CATALOG:]NAMESPACE[.TABLE] or parquet:FOLDER.")
 ]

@@ -1,1 +1,1 @@
-"""What a bill is asked: its sums on a day, why a month differs, a total with its receipt."""
+"""What a bill is asked: views for the SQL that people have, FOCUS, sums on a day, differences, receipts."""

@@ -16,10 +16,10 @@ import pyarrow.csv as pacsv
 
 from lakebed.errors import EngineError, HeaderError
 from lakebed.kernels.blocks import COMMAS, Block, BlockReader, Misaligned, records
-from lakebed.kernels.evidence import strangers
+from lakebed.kernels.evidence import plain_writing, strangers
 from lakebed.kernels.header import distinct_originals, match_header, refuse_other_separators
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
-from lakebed.kernels.values import checked, exact_type, expectation, typed
+from lakebed.kernels.values import checked, exact_type, typed
 from lakebed.model import Dialect, RejectedValue
 
 _HOLDS_MORE_THAN_LINE_ENDS = re.compile(rb"[^\r\n]").search
@@ -118,7 +118,7 @@ class CsvReader:
             found, faults = checked(parsed, column.wanted, rounds=self._rounds)
             values.append(found)
             if column.name in self._inferred and pa.types.is_string(read.type):
-                faults |= {row: expectation(column.wanted) for row in strangers(read, column.wanted)}
+                faults = {row: plain_writing(column.wanted) for row in strangers(read, column.wanted)} | faults
             for row, expected in faults.items():
                 bad.setdefault(row, (column, expected))
         rows = pa.table(values, names=[column.name for column in self.columns])

@@ -13,7 +13,7 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.kernels.values import decimal_digits, moment
+from lakebed.kernels.values import decimal_digits, expectation, moment
 from lakebed.model import Digits
 
 BOOLEAN, NUMBER, DATE, TIME, MOMENT, TEXT, OBJECT, LIST = range(8)
@@ -233,6 +233,13 @@ def strangers(texts: pa.ChunkedArray, wanted: pa.DataType) -> list[int]:
     fits = pc.match_substring_regex(texts, rf"^\s*({pattern})\s*$")
     rows: list[int] = pc.indices_nonzero(pc.invert(pc.fill_null(fits, True))).to_pylist()
     return rows
+
+
+def plain_writing(wanted: pa.DataType) -> str:
+    """What messages say of a value that a parser could read and an inference would not."""
+    if pa.types.is_integer(wanted) or pa.types.is_decimal(wanted) or pa.types.is_floating(wanted):
+        return "plainly a number (with leading zeros, a + or as 1e5 it may be a code)"
+    return expectation(wanted)
 
 
 def _pattern(wanted: pa.DataType) -> str | None:

@@ -23,6 +23,8 @@ def remedy(value: str, wanted: pa.DataType) -> str:
     text = value.strip()
     digits = decimal_digits(text)
     if digits is not None:
+        if digits[0] <= wanted.precision - wanted.scale and digits[1] <= wanted.scale:
+            return f"Write the number as {Decimal(text):f}, or {_QUARANTINE}"
         return _wider_decimals(*digits, wanted)
     if _NOT_FINITE.fullmatch(text):
         return f"{text} cannot be added up: leave the field empty where there is no value, or {_QUARANTINE}"

@@ -108,11 +108,11 @@ def concurrent(spec: MergeSpec, *, target: str) -> DatasetMergeError:
     )
 
 
-def engine_failed(spec: MergeSpec, message: str, *, remedy: str = "The target is as it was.") -> DatasetMergeError:
+def engine_failed(spec: MergeSpec, message: str, *, remedy: str | None = None) -> DatasetMergeError:
     return DatasetMergeError(
         message,
         kind="ENGINE_FAILED",
-        remedy=remedy,
+        remedy=remedy or "The target is as it was.",
         strategy=spec.strategy,
         key_columns=spec.keys,
         operation="merge",

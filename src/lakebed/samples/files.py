@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from lakebed.samples.columns import TAG
-from lakebed.samples.kinds import MAPS, SampleFormat, athena_name
+from lakebed.samples.columns import TAG, athena_name
+from lakebed.samples.kinds import MAPS, SampleFormat
 from lakebed.samples.rows import SampleTally, Sheet, header, headers, write_rows
 
 # isal packs ten times as fast; there is no wheel of it for every machine.

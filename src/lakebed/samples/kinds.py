@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from lakebed.samples.columns import CORE, TAG, SampleColumn
+from lakebed.samples.columns import CORE, TAG, SampleColumn, athena_name
 from lakebed.samples.rows import TAGS, Cell
 
 SampleKind: TypeAlias = Literal["cur", "cur2", "focus"]
@@ -82,12 +82,3 @@ def tags(kind: SampleKind, columns: tuple[SampleColumn, ...]) -> tuple[str, ...]
     """The names of the tags of a month, in the order of the report."""
     names = tuple(column.name for column in columns if column.category == TAG)
     return names if kind == "cur" else tuple(name.replace(":", "_") for name in names)
-
-
-def athena_name(original: str) -> str:
-    """The name that AWS's finished formats give a column: an underscore before every capital, all of it lower case."""
-    text = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in original)
-    text = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in text)
-    while "__" in text:
-        text = text.replace("__", "_")
-    return text.strip("_")

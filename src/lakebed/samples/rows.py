@@ -13,7 +13,7 @@ from random import Random
 
 from lakebed.model import Totals
 from lakebed.samples.charges import MEASURES, SCALE, UNIT, Charge, decimal_text
-from lakebed.samples.columns import TAG
+from lakebed.samples.columns import TAG, athena_name
 
 # What a row fills in besides its measures, in the order of the arguments.
 ID, INTERVAL, START, END, RESOURCE, TAGS = (
@@ -207,7 +207,11 @@ def _format(sheet: Sheet, charge: Charge) -> Callable[..., str]:
 
 def _map_text(charge: Charge, category: str) -> str:
     prefix = f"{category}/"
-    chosen = {key.removeprefix(prefix): text for key, text in charge.values.items() if key.startswith(prefix) and text}
+    chosen = {
+        athena_name(key.removeprefix(prefix)): text
+        for key, text in charge.values.items()
+        if key.startswith(prefix) and text
+    }
     return json.dumps(chosen, ensure_ascii=False)
 
 

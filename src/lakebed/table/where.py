@@ -58,6 +58,8 @@ def parse_where(where: Where, schema: Schema) -> Condition:
         parsed = sqlglot.parse_one(f"SELECT 1 WHERE {where}", read="spark")
     except SqlglotError as error:
         raise _no_condition(where, str(error).splitlines()[0]) from error
+    if not isinstance(parsed, exp.Select) or parsed.args.get("where") is None:
+        raise _no_condition(where, "it is more than one query")
     if behind := {name for name, value in parsed.args.items() if value} - {"expressions", "where"}:
         raise _no_condition(where, f"it goes on with {', '.join(sorted(behind))}")
     return _Reader(where, schema).read(parsed.args["where"].this)

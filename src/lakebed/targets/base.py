@@ -258,3 +258,19 @@ class Settles(Protocol):
     def settle(self) -> int:
         """Rewrites such files, so that engines may read every file as it is; returns how many there were."""
         ...
+
+
+@runtime_checkable
+class HoldsViews(Protocol):
+    """A target that keeps views beside its tables."""
+
+    def replace_views(self, views: Mapping[str, str]) -> tuple[str, ...]:
+        """Creates these views, each the SELECT of its name, in one transaction; returns those that were not so before.
+
+        Raises TargetError where a table or a view of somebody else has the name.
+        """
+        ...
+
+    def map_keys(self, column: str) -> tuple[str, ...]:
+        """Every key that the maps of this column have."""
+        ...

@@ -138,6 +138,13 @@ def look(spark: SparkSession) -> None:
     assert_type([edge.source for edge in compared.lost], list[str])
 
 
+def ask(spark: SparkSession) -> None:
+    made = lakebed.views("duckdb:costs.duckdb#report", spark=spark, relation="lake.billing.report")
+    assert_type(made, lakebed.ViewsResult)
+    dialect: lakebed.Dialect = "trino"
+    assert_type([view.sql for view in lakebed.views(Path("costs"), dialect=dialect).views], list[str])
+
+
 def try_out() -> Health:
     truth = lakebed.sample(Path("bills"), months=2, rows=10, kind="focus", format="parquet", layout="overwrite")
     assert_type(truth, lakebed.SampleTruth)

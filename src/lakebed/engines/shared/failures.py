@@ -16,8 +16,8 @@ def engine_failures(spec: MergeSpec, *kinds: type[Exception], what: str) -> Iter
     try:
         yield
     except kinds as error:
-        said = error.message if isinstance(error, LakebedError) else str(error)
-        raise refusals.engine_failed(spec, f"{what}: {said}") from error
+        said, remedy = (error.message, error.remedy) if isinstance(error, LakebedError) else (str(error), None)
+        raise refusals.engine_failed(spec, f"{what}: {said}", remedy=remedy) from error
 
 
 def arrow_failures(spec: MergeSpec) -> AbstractContextManager[None]:

@@ -10,10 +10,12 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, MapType, StructType
 
-from lakebed.engines.spark.tasks import collect, reason
+from lakebed.engines.spark.tasks import collect, reason, remedy
+from lakebed.errors import DatasetMergeError
 from lakebed.kernels.merge_tasks import PART_FACTS, StageRows
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.merge_core import refusals
+from lakebed.merge_core.spec import MergeSpec
 from lakebed.merge_core.validate import Unified
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.spark import from_spark_json, quote_identifier
@@ -41,7 +43,7 @@ def few_rows(frame: DataFrame, unified: Unified, most: int) -> pa.Table | None:
     try:
         first = collect(chosen.limit(most + 1), doing=f"see whether the source has more than {most} rows")
     except PySparkException as error:
-        raise refusals.engine_failed(unified.spec, f"Spark could not compute the source: {reason(error)}") from error
+        raise _not_computed(unified.spec, error) from error
     return None if first.num_rows > most else first.rename_columns(names)
 
 
@@ -62,8 +64,12 @@ def staged_frame(
     try:
         facts = collect(rows.mapInArrow(stage.write, PART_FACTS), doing="stage the source").to_pylist()
     except PySparkException as error:
-        raise refusals.engine_failed(spec, f"Spark could not compute the source: {reason(error)}") from error
+        raise _not_computed(spec, error) from error
     return [StagedPart(join(folder, fact["path"]), fact["rows"], tuple(fact["nulls"])) for fact in facts]
+
+
+def _not_computed(spec: MergeSpec, error: PySparkException) -> DatasetMergeError:
+    return refusals.engine_failed(spec, f"Spark could not compute the source: {reason(error)}", remedy=remedy(error))
 
 
 def _deduplicated(rows: DataFrame, keys: Sequence[str], order_by: Sequence[str]) -> DataFrame:

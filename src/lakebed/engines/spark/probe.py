@@ -8,7 +8,7 @@ from uuid import uuid4
 import pyspark
 
 from lakebed.engines.spark.session import Session
-from lakebed.engines.spark.tasks import run_tasks
+from lakebed.engines.spark.tasks import WORKERS_NEED, run_tasks
 from lakebed.errors import EngineError
 from lakebed.kernels.probe import ProbeTasks, WorkerFacts
 from lakebed.kernels.storage_settings import StorageSettings
@@ -52,7 +52,7 @@ def probe_workers(
     except EngineError as failure:
         raise EngineError(
             f"Spark started on {session.master}, but its workers did not run our kernel: {failure.message}",
-            remedy="Workers need pyarrow and the same Python as the driver; PYSPARK_PYTHON says which one they run.",
+            remedy=WORKERS_NEED,
         ) from failure
     ended = time.time()
     for place in write:

@@ -26,7 +26,7 @@ from lakebed.engines.shared.sources import is_dataframe, path_files, rescannable
 from lakebed.engines.spark.frame_source import schema_of
 from lakebed.engines.spark.load import SparkEngine
 from lakebed.engines.spark.session import Session, open_session, require_shared
-from lakebed.engines.spark.tasks import collect, reason, run_tasks
+from lakebed.engines.spark.tasks import collect, reason, remedy, run_tasks
 from lakebed.errors import ConfigError, EngineError
 from lakebed.kernels.columns import without_ids
 from lakebed.kernels.rows import RESULT, FileRows, FrameRows, RowsWritten, together
@@ -112,7 +112,8 @@ class FrameRowsSource(SessionSource):
             returned = collect(written, doing="write rows" if job.staging is not None else "count rows")
         except PySparkException as error:
             raise EngineError(
-                f"Spark could not compute the rows: {reason(error)}", remedy="Nothing was written to the table."
+                f"Spark could not compute the rows: {reason(error)}",
+                remedy=remedy(error) or "Nothing was written to the table.",
             ) from error
         results = [pickle.loads(one) for one in returned.column(0).to_pylist()]
         raise_first(results)

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakebed.engines.protocols.merge import FileLayout
-from lakebed.engines.spark.tasks import collect, reason
+from lakebed.engines.spark.tasks import collect, reason, remedy
 from lakebed.errors import UnsupportedType
 from lakebed.kernels.columns import top_level_ids, with_ids
 from lakebed.kernels.merge import Rules
@@ -175,7 +175,9 @@ class Shuffle:
         try:
             return collect(frame, doing=doing)
         except PySparkException as error:
-            raise refusals.engine_failed(self.spec, f"the Spark job failed: {reason(error)}") from error
+            raise refusals.engine_failed(
+                self.spec, f"the Spark job failed: {reason(error)}", remedy=remedy(error)
+            ) from error
 
     def _key_schema(self) -> pa.Schema:
         return pa.schema([self.source.schema.field(name) for name in self.source.keys])

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+WORKERS_NEED = "Workers need pyarrow and the same Python as the driver; PYSPARK_PYTHON says which one they run."
+# What Spark and Python say of workers that lack it.
+_LACKING = ("No module named", "PYTHON_VERSION_MISMATCH", "Cannot run program")
+
+
 def run_tasks(session: SparkSession, tasks: Callable[[int], object], count: int, *, doing: str) -> list[object]:
     """One stage of `count` tasks, no shuffle; what each returned, by its number. `doing` is what the UI shows."""
     if count == 0:
@@ -31,7 +36,7 @@ def run_tasks(session: SparkSession, tasks: Callable[[int], object], count: int,
     try:
         returned = collect(numbers.mapInArrow(partial(run, tasks), "task long, result binary"), doing=doing)
     except PySparkException as error:
-        raise EngineError(f"the Spark job failed: {reason(error)}") from error
+        raise EngineError(f"the Spark job failed: {reason(error)}", remedy=remedy(error)) from error
     results = dict(zip(returned.column(0).to_pylist(), returned.column(1).to_pylist(), strict=True))
     return [pickle.loads(results[number]) for number in range(count)]
 
@@ -72,3 +77,9 @@ def reason(error: PySparkException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if not line.startswith(("at ", "File ", "Traceback")) and "Error: " in line]
     return (raised or lines or [type(error).__name__])[-1 if raised else 0]
+
+
+def remedy(error: PySparkException) -> str | None:
+    """What helps where the workers' Python is not the one that was meant."""
+    said = str(error)
+    return WORKERS_NEED if any(word in said for word in _LACKING) else None

@@ -1,7 +1,7 @@
 """A table in a DuckDB file: schema, removal and arrival in one transaction."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -33,6 +33,7 @@ from lakebed.targets.duckdb.merge import merge_rows, null_keys, rows_of_new_tabl
 from lakebed.targets.duckdb.read import read, totals
 from lakebed.targets.duckdb.schema import evolve
 from lakebed.targets.duckdb.state import ABSENT, last_commit, record_commit, table_state
+from lakebed.targets.duckdb.views import create_views, map_keys, outdated_views
 from lakebed.targets.load_log import HISTORY, LoggedLoad
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.staging import StagingArea
@@ -196,6 +197,20 @@ class DuckDBTarget:
             if not state.exists:
                 raise no_such_table(self.address)
             return read(connection, self._table, state, columns)
+
+    def replace_views(self, views: Mapping[str, str]) -> tuple[str, ...]:
+        with self._file.reading() as connection:
+            if not outdated_views(connection, self._file.path, views):
+                # Whoever writes changes the file, and loads would be counted again.
+                return ()
+        with self._file.writing() as connection:
+            outdated = outdated_views(connection, self._file.path, views)
+            create_views(connection, {name: views[name] for name in outdated})
+        return outdated
+
+    def map_keys(self, column: str) -> tuple[str, ...]:
+        with self._file.reading() as connection:
+            return map_keys(connection, self._table, column)
 
     @contextmanager
     def _changing(self, seen: TableState) -> Iterator[tuple[Connection, TableState]]:

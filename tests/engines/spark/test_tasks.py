@@ -1,0 +1,35 @@
+"""What a failed job says: the line that matters, and what helps where the workers run another Python."""
+
+import pytest
+from pyspark.errors import PySparkException
+
+from lakebed.engines.spark.tasks import WORKERS_NEED, reason, remedy
+
+TRACEBACK = """An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "worker.py", line 1, in main
+    import pyarrow
+ModuleNotFoundError: No module named 'pyarrow'
+\tat org.apache.spark.api.python.BasePythonRunner
+"""
+
+
+def test_workers_without_pyarrow_are_named_with_what_they_need() -> None:
+    error = PySparkException(TRACEBACK)
+    assert reason(error) == "ModuleNotFoundError: No module named 'pyarrow'"
+    assert remedy(error) == WORKERS_NEED
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in driver: 3.11",
+        'java.io.IOException: Cannot run program "python3": error=2, No such file or directory',
+    ],
+)
+def test_so_are_workers_of_another_python_and_of_none(said: str) -> None:
+    assert remedy(PySparkException(said)) == WORKERS_NEED
+
+
+def test_other_failures_have_no_such_advice() -> None:
+    assert remedy(PySparkException("ValueError: 12 is not a date")) is None
