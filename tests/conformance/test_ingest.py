@@ -50,6 +50,7 @@ class TestParquetOnS3(InThisProcess):
         return Place(f"parquet:{s3_bucket}/lake/events", reaching(s3_server))
 
 
+@pytest.mark.full
 @pytest.mark.server
 class TestIcebergOnRest(InThisProcess):
     @pytest.fixture

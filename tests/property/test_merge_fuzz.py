@@ -154,9 +154,10 @@ def create(kind: str, case: Case, folder: Path) -> Target:
     existing = case.existing
     if kind == "duckdb":
         if existing is not None:
-            pq.write_table(existing.arrow(), folder / "existing.parquet")
             with duckdb.connect(str(folder / "t.duckdb")) as connection:
-                connection.execute(f"CREATE TABLE \"my t\" AS SELECT * FROM read_parquet('{folder}/existing.parquet')")
+                # Not from a Parquet file, of which DuckDB reads milliseconds as microseconds.
+                connection.register("given", existing.arrow())
+                connection.execute('CREATE TABLE "my t" AS SELECT * FROM given')
         return DuckDBTarget(str(folder / "t.duckdb"), "my t")
     target = open_table(folder / "work") if kind == "iceberg" else ParquetTarget(str(folder / "t"))
     if existing is None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame
 from tests.conformance.test_merge_duckdb import IntoDuckDB
 from tests.conformance.test_merge_parquet import IntoParquet
 from tests.support.spark_cluster import Server
@@ -13,6 +14,7 @@ from tests.support.spark_frames import frame_of
 
 from lakebed.engines.spark.merge import SparkMerge
 from lakebed.engines.spark.session import Session
+from lakebed.engines.spark.shuffle import Shuffle
 from lakebed.table.merge import merge
 from lakebed.testing.merge import MergeConformance
 from lakebed.testing.merge_name_scenarios import NAMES, PARTITIONED_NAMES
@@ -94,6 +96,26 @@ def test_a_source_that_no_worker_holds_is_shuffled(spark_local: Session, tmp_pat
     found = pq.read_table(folder).to_pylist()
     assert {row["id"] for row in found if row["v"] == "new"} == set(range(50, 450, 10))
     assert all(row["w"] == (row["id"] * 2 if row["v"] == "new" else None) for row in found)
+
+
+def test_the_shuffle_sends_no_side_of_a_join_to_every_worker(
+    spark_local: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Shuffle._run
+
+    def explained(shuffle: Shuffle, frame: DataFrame, doing: str) -> pa.Table:
+        frame.explain()
+        return run(shuffle, frame, doing)
+
+    monkeypatch.setattr(Shuffle, "_run", explained)
+    target = table_of(tmp_path / "t", 20)
+    source = spark_local.spark.range(15, 25).selectExpr("id", "'new' AS v")
+    engine = SparkMerge(spark_local.spark, broadcast_rows=5, driver_rows=0)
+    merge(source, target, keys="id", engine=engine)
+    merge(source, target, keys="id", strategy="delete_insert", engine=engine)
+    plans = capsys.readouterr().out
+    assert plans.count("SortMergeJoin") >= 6
+    assert "Broadcast" not in plans
 
 
 def table_of(folder: Path, rows: int) -> str:

@@ -31,5 +31,17 @@ def test_so_are_workers_of_another_python_and_of_none(said: str) -> None:
     assert remedy(PySparkException(said)) == WORKERS_NEED
 
 
+def test_of_java_alone_it_is_the_first_cause() -> None:
+    said = """An error occurred while calling o276.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils
+Caused by: org.apache.spark.SparkException: Job aborted.
+\t... 1 more
+Caused by: java.io.IOException: No space left on device
+\t... 2 more
+"""
+    assert reason(PySparkException(said)) == "java.io.IOException: No space left on device"
+
+
 def test_other_failures_have_no_such_advice() -> None:
     assert remedy(PySparkException("ValueError: 12 is not a date")) is None

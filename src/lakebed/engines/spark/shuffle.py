@@ -159,7 +159,9 @@ class Shuffle:
         ddl, wire = self._wire(Schema.of([*places, *typed]))
         wanted = with_ids(self._key_schema(), layout.field_ids)
         reader = ReadTargetKeys(tuple(files), wanted, wire, self.source.storage, layout.in_path)
-        return self.spark.range(0, len(files), 1, len(files)).mapInArrow(reader.read, ddl)
+        found = self.spark.range(0, len(files), 1, len(files)).mapInArrow(reader.read, ddl)
+        # Spark takes it for as many rows as there are files, and would send all keys of the table to every worker.
+        return found.hint("merge")
 
     def _wire(self, schema: Schema) -> tuple[str, pa.Schema]:
         """The columns as Spark declares them, and as its Arrow has them."""

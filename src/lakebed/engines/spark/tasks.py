@@ -57,7 +57,7 @@ def collect(frame: DataFrame, *, doing: str) -> "pa.Table":
             with named_jobs(session, about, doing):
                 outcome.set_result(frame.toArrow())
         except BaseException as error:  # noqa: BLE001 -- raised where the result is waited for
-            outcome.set_exception(error)
+            outcome.set_exception(_of_spark(error))
         finally:
             session.removeTag(tag)
 
@@ -72,11 +72,17 @@ def collect(frame: DataFrame, *, doing: str) -> "pa.Table":
         thread.join()
 
 
+def _of_spark(error: BaseException) -> BaseException:
+    """The error; of Java's that pyspark leaves to py4j, one of Spark's."""
+    return PySparkException(str(error)) if type(error).__module__ == "py4j.protocol" else error
+
+
 def reason(error: PySparkException) -> str:
-    """The line that matters of a Python traceback inside a Java one."""
+    """The line that matters of a Python traceback inside a Java one, or of Java's own the first cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if not line.startswith(("at ", "File ", "Traceback")) and "Error: " in line]
-    return (raised or lines or [type(error).__name__])[-1 if raised else 0]
+    caused = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return (raised or caused or lines[:1] or [type(error).__name__])[-1]
 
 
 def remedy(error: PySparkException) -> str | None:
