@@ -1,4 +1,4 @@
-"""What people call the columns of a bill: `account`, `service`, `tag:team`, found in a table of any format and naming."""
+"""What people call the columns of a bill: `account`, `service`, `tag:team`, in a table of any format and naming."""
 
 import difflib
 from collections.abc import Sequence

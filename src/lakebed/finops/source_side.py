@@ -26,7 +26,7 @@ from lakebed.workspace import Workspace
 
 @dataclass(frozen=True)
 class SourceSide:
-    """A delivery of a source as the table would have it: its rows in files, under the schema that its load would leave."""
+    """A delivery of a source as the table would have it: its rows in files, in the schema that its load would leave."""
 
     source: str
     delivery: Delivery
@@ -116,8 +116,9 @@ def _convert(
         )
     )
     files = tuple(ScanFile(join(folder, file.path)) for file in converted.files)
-    incomplete = (f"{len(delivery.missing)} of its files are missing: {delivery.missing_names[0]}",)
-    warnings = (*converted.warnings, *(incomplete if delivery.missing else ()))
+    warnings = converted.warnings
+    if delivery.missing:
+        warnings = (*warnings, f"{len(delivery.missing)} of its files are missing: {', '.join(delivery.missing_names)}")
     if converted.rejected_rows:
         warnings = (*warnings, f"{converted.rejected_rows} rows would be set aside, and are not counted")
     return SourceSide(source, delivery, plan.evolution.final, files, warnings)
