@@ -69,6 +69,8 @@ WITH_TARGET = {
     "evolve, asked": "evolve {table} --schema rows.parquet --dry-run",
     "history": "history {table}",
     "sums": "sums {table}",
+    "diff": "diff {table} --period 2026-10",
+    "receipt": "receipt SELECT/**/1 --target {table}",
     "rollback": "rollback {table} 1",
     "sweep": "sweep {table} --expire-days 1",
     "write": "write rows.parquet {table}",
@@ -92,6 +94,8 @@ WITH_WORKDIR = {
     "evolve": "evolve parquet:evolved --schema rows.parquet",
     "history": "history parquet:good",
     "sums": "sums parquet:good",
+    "diff": "diff parquet:good --period 2026-10",
+    "receipt": "receipt SELECT/**/1 --target parquet:good",
     "sweep": "sweep",
     "ingest": "ingest rows.parquet --target parquet:ingested",
 }

@@ -27,7 +27,7 @@ LAYERS = (
 )
 # It stands beside the layers: it knows the schema, and only `changes`, the command line and the checks on top know it.
 BESIDE = "lineage"
-KNOW_LINEAGE = frozenset({"changes", "cli", "testing"})
+KNOW_LINEAGE = frozenset({"changes", "cli", "finops", "testing"})
 
 # The protocols that neighbours in one layer may know of each other.
 PROTOCOLS = ("targets.base", "engines.protocols")

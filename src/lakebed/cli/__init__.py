@@ -45,6 +45,9 @@ COMMANDS: dict[str, str] = {
     "history": "Which delivery added or widened which column, and a table's snapshots.",
     "sums": "Exact sums and rows of each month, by currency: now, or as they were known on a day, and where they come "
     "from.",
+    "diff": "Why a month differs between two deliveries: groups that came, went and changed, the largest first.",
+    "receipt": "A total with the deliveries, files and columns that it rests on; --verify computes it again from the "
+    "files.",
     "rollback": "Makes an earlier snapshot of an Iceberg table the current one; its schema stays as wide as it is.",
     "publish": "Makes what a branch of an Iceberg table holds that of the table, in one commit that copies nothing.",
     "sweep": "Removes files that crashed loads, merges and evolutions left; with --expire-days old Iceberg snapshots "

@@ -80,7 +80,7 @@ def in_order(results: Sequence[object], packs: Sequence[Sequence[int]]) -> list[
 
 def count_tasks(job: CountJob, storage: StorageSettings) -> CountTasks:
     """The job as workers take it, a task for each file."""
-    return CountTasks(Scan(job.files, job.schema, storage), job.columns, job.currency, dict(job.slice))
+    return CountTasks(Scan(job.files, job.schema, storage), job.columns, job.currency, dict(job.slice), job.by)
 
 
 def counted(results: Sequence[object], files: int) -> Totals:

@@ -27,7 +27,7 @@ from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, TargetError
 from lakebed.kernels.sums import no_totals
-from lakebed.model import AnySlice, DataFile, Staging, Totals
+from lakebed.model import AnySlice, DataFile, GroupKey, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
 from lakebed.storage import Storage, is_local, join, local_path
@@ -408,13 +408,20 @@ class IcebergTarget:
             return (self.catalog._resolve_table_location(None, ".".join(self.identifier[:-1]), self.identifier[-1]),)
         return ()
 
-    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(
+        self,
+        slice_: AnySlice | None,
+        columns: Sequence[str],
+        *,
+        currency: str | None = None,
+        by: Sequence[GroupKey] | None = None,
+    ) -> Totals:
         table = self.table()
         if table is None:
             return no_totals(columns)
         self._require_ref(table)
         with self.settings.translated_errors():
-            return totals(table, slice_, columns, currency=currency)
+            return totals(table, slice_, columns, currency=currency, by=by)
 
     def kept_rows(self, load: LoggedLoad) -> KeptRows:
         return KeptRows(self._at(tag_of(load)), load.slice)
