@@ -77,6 +77,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, default=1_000_000)
     options.add_argument("--columns", type=int, default=50)
+    options.add_argument("--into", nargs="*", default=[one.name for one in CONTENDERS[1:]], help="names of contenders")
     options.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "lakebed-bench-dbt")
     given = options.parse_args()
     if not DBT.exists():
@@ -86,7 +87,7 @@ def main() -> None:
     rows = given.folder / "rows.parquet"
     make_rows(rows, given.rows, given.columns)
     base: dict[int, tuple[float, float]] = {}
-    for one in CONTENDERS:
+    for one in (CONTENDERS[0], *(one for one in CONTENDERS[1:] if one.name in given.into)):
         folder = given.folder / one.name.replace(" ", "-")
         (folder / "models").mkdir(parents=True)
         output: dict[str, object] = {"type": "duckdb", "path": "dev.duckdb"}

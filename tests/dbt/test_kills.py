@@ -84,3 +84,17 @@ def test_other_rows_after_an_append_that_dbt_does_not_know_of(tmp_path: Path, db
     lakebed.rollback("iceberg:main.added", snapshot, workdir=tmp_path / ".lakebed")
     project.dbt("run", "-s", "added", run=5).ok()
     assert rows(project, "added", "n") == [0, 1, 2, 3, 4]
+
+
+def test_another_writer_commits_first(tmp_path: Path, dbt: DbtProcess) -> None:
+    """What a REST catalog answers with 409, and stock dbt-duckdb does not try again: planned anew, nothing lost."""
+    project = start(tmp_path, dbt)
+    other = (
+        "import lakebed, pyarrow as pa; rows = pa.table({'id': pa.array([1, 7], pa.int32()), 'theirs': ['x', 'y']});"
+        " lakebed.merge(rows, 'iceberg:main.merged', keys='id', workdir='.lakebed')"
+    )
+    project.dbt("run", "-s", "merged", run=4, meanwhile=("files written 1", other)).ok()
+    assert project.query("SELECT id, run, more, theirs FROM merged ORDER BY id") == [
+        (1, 4, "x", "x"),
+        (7, None, None, "y"),
+    ]

@@ -6,6 +6,7 @@ This process itself starts no thread and opens nothing: what dies with a command
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,15 +24,18 @@ STATEMENTS = ("create or replace view", "comment on view", 'insert into "dev".la
 
 
 class Points:
-    """Counts the points that a run passes, and ends it at one of them."""
+    """Counts the points that a run passes, and at one of them ends it, or lets another process run first."""
 
-    def __init__(self, stop_at: str | None) -> None:
+    def __init__(self, stop_at: str | None, meanwhile: tuple[str, str] | None) -> None:
         self.passed: list[str] = []
         self._stop_at = stop_at
+        self._meanwhile = meanwhile
 
     def __call__(self, name: str) -> None:
         point = f"{name} {sum(one.rpartition(' ')[0] == name for one in self.passed) + 1}"
         self.passed.append(point)
+        if self._meanwhile is not None and point == self._meanwhile[0]:
+            subprocess.run([sys.executable, "-c", self._meanwhile[1]], check=True)
         if point == self._stop_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -48,7 +52,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     os.chdir(request["project"])
     os.environ.update(request["variables"])
     said: list[str] = []
-    points = Points(request["stop_at"])
+    points = Points(request["stop_at"], request["meanwhile"])
     watch_checkpoints(points)
 
     def hear(event: Any) -> None:

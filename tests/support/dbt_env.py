@@ -86,13 +86,22 @@ class DbtProcess:
         )
 
     def run(
-        self, project: Path, *arguments: str, stop_at: str | None = None, variables: Mapping[str, str] | None = None
+        self,
+        project: Path,
+        *arguments: str,
+        stop_at: str | None = None,
+        meanwhile: tuple[str, str] | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> Ran:
-        """Runs dbt in the project; with `stop_at` the process is killed at this point, as `Ran.points` name them."""
+        """Runs dbt in the project; with `stop_at` the process is killed at this point, as `Ran.points` name them.
+
+        `meanwhile` is a point too, and a program that another process runs then.
+        """
         request = {
             "project": str(project),
             "arguments": arguments,
             "stop_at": stop_at,
+            "meanwhile": meanwhile,
             "variables": dict(variables or {}),
         }
         assert self._process.stdin is not None
@@ -125,10 +134,16 @@ class Project:
             path.write_text(text, encoding="utf-8")
         return self
 
-    def dbt(self, *arguments: str, stop_at: str | None = None, run: int | None = None) -> Ran:
+    def dbt(
+        self,
+        *arguments: str,
+        stop_at: str | None = None,
+        meanwhile: tuple[str, str] | None = None,
+        run: int | None = None,
+    ) -> Ran:
         """A command of dbt. `run` is what models read as `env_var('RUN')`: dbt parses only those of them again."""
         variables = {} if run is None else {"RUN": str(run)}
-        return self.process.run(self.folder, *arguments, stop_at=stop_at, variables=variables)
+        return self.process.run(self.folder, *arguments, stop_at=stop_at, meanwhile=meanwhile, variables=variables)
 
     def run(self, run: int | None = None, *arguments: str) -> Ran:
         """`dbt run`."""
