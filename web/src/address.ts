@@ -12,6 +12,8 @@ export interface Address extends View {
   file: string;
   search: string;
   tab: string;
+  /** the graph alone, without the SQL beside it */
+  wide: boolean;
 }
 
 export const START: Address = {
@@ -20,6 +22,7 @@ export const START: Address = {
   file: "",
   search: "",
   tab: "",
+  wide: false,
   table: [],
   column_table: "",
   column: "",

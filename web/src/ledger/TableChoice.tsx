@@ -1,5 +1,6 @@
 import { useEffect } from "react";
 import { useAsk } from "../ask";
+import { shorten } from "../names";
 import { Problem } from "../Problem";
 import type { Source } from "../source";
 
@@ -15,7 +16,9 @@ export function TableChoice({ source, chosen, onChoose }: { source: Source; chos
   return (
     <select aria-label="table" value={chosen} onChange={(event) => onChoose(event.target.value)}>
       {tables.data?.map((table) => (
-        <option key={table}>{table}</option>
+        <option key={table} value={table} title={table}>
+          {shorten(table, 36)}
+        </option>
       ))}
     </select>
   );

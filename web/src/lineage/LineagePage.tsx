@@ -159,7 +159,7 @@ export function LineagePage({ source, project, live, address, go, drafts, onDraf
   }, [searched, overview.data]);
 
   return (
-    <div className="lineage">
+    <div className={address.wide ? "lineage wide" : "lineage"}>
       <div className="sql-pane">
         <Files files={project.files} chosen={file} edited={drafts} onChoose={(name) => { setMarks(NOTHING); go({ file: name }, true); }} />
         {shown ? (
@@ -208,7 +208,7 @@ export function LineagePage({ source, project, live, address, go, drafts, onDraf
                 actions={actions}
                 onEdge={chooseEdge}
                 onBackground={leave}
-                fit={`${data.nodes.length} ${address.table.join()} ${address.only} ${address.group} ${address.up} ${address.down}`}
+                fit={`${data.nodes.length} ${address.table.join()} ${address.only} ${address.group} ${address.up} ${address.down} ${address.wide}`}
               />
               <Legend predicates={address.predicates} />
               {data.left_out > 0 && (
@@ -246,7 +246,7 @@ export function LineagePage({ source, project, live, address, go, drafts, onDraf
           )}
           {address.mode === "overview" &&
             (overview.data ? (
-              <OverviewCanvas overview={overview.data} found={found} onTable={(table) => go({ ...START, file, table: [table] })} />
+              <OverviewCanvas overview={overview.data} found={found} onTable={(table) => go({ ...START, file, wide: address.wide, table: [table] })} />
             ) : (
               overview.error && <Problem error={overview.error} />
             ))}
@@ -262,7 +262,7 @@ export function LineagePage({ source, project, live, address, go, drafts, onDraf
           )}
           {address.mode === "matrix" &&
             (matrix.data ? (
-              <MatrixPane matrix={matrix.data} onCell={(from, to) => go({ ...START, file, table: [from, to], up: 0, down: 0 })} />
+              <MatrixPane matrix={matrix.data} onCell={(from, to) => go({ ...START, file, wide: address.wide, table: [from, to], up: 0, down: 0 })} />
             ) : (
               matrix.error && <Problem error={matrix.error} />
             ))}

@@ -40,6 +40,9 @@ export function Toolbar({ address, go, exports }: { address: Address; go: Go; ex
           </button>
         ))}
       </div>
+      <button type="button" aria-pressed={address.wide} title="the graph alone, or the SQL beside it" onClick={() => go({ wide: !address.wide })}>
+        {address.wide ? "Show SQL" : "Hide SQL"}
+      </button>
       {address.mode === "graph" && (
         <>
           {address.table.length > 0 && (
@@ -68,7 +71,7 @@ export function Toolbar({ address, go, exports }: { address: Address; go: Go; ex
             <option value="tables">tables only</option>
           </select>
           {touched && (
-            <button type="button" onClick={() => go({ ...START, page: "lineage", file: address.file, predicates: address.predicates })}>
+            <button type="button" onClick={() => go({ ...START, page: "lineage", file: address.file, predicates: address.predicates, wide: address.wide })}>
               Show all
             </button>
           )}
