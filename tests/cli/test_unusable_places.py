@@ -100,7 +100,7 @@ WITH_WORKDIR = {
     "ingest": "ingest rows.parquet --target parquet:ingested",
 }
 # `publish` takes a branch, which only a table that is there can have.
-NEITHER = {"demo", "sample", "lineage", "impact", "publish", "doctor", "dbt"}
+NEITHER = {"demo", "sample", "lineage", "impact", "ui", "publish", "doctor", "dbt"}
 
 
 @dataclass(frozen=True)
@@ -378,6 +378,9 @@ FILES = [
     ("sample text/bills --months 1 --rows 4", "text"),
     ("lineage sealed/query.sql", "sealed"),
     ("lineage query.sql --schema sealed/schema.json", "sealed"),
+    ("ui nowhere.sql --no-open", "nowhere.sql"),
+    ("ui sealed/query.sql --no-open", "sealed"),
+    ("ui query.sql --schema duckdb:text --no-open", "text"),
     ("lineage query.sql --schema duckdb:text", "text"),
     ("lineage query.sql --schema duckdb:sealed/file", "sealed"),
     ("lineage query.sql --schema parquet:text", "text"),
