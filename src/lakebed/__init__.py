@@ -136,15 +136,15 @@ if TYPE_CHECKING:
     from lakebed.engines.protocols.merge import MergeInput as MergeInput
     from lakebed.errors import DatasetMergeError as DatasetMergeError
     from lakebed.errors import LakebedError as LakebedError
+    from lakebed.finops.diff import Diff as Diff
+    from lakebed.finops.diff import DiffPart as DiffPart
+    from lakebed.finops.diff import DiffSide as DiffSide
+    from lakebed.finops.diff import diff as diff
     from lakebed.finops.focus import FocusResult as FocusResult
     from lakebed.finops.focus import FocusSlice as FocusSlice
     from lakebed.finops.focus import focus as focus
     from lakebed.finops.focus_mapping import FocusVersion as FocusVersion
     from lakebed.finops.projection import Dialect as Dialect
-    from lakebed.finops.diff import Diff as Diff
-    from lakebed.finops.diff import DiffPart as DiffPart
-    from lakebed.finops.diff import DiffSide as DiffSide
-    from lakebed.finops.diff import diff as diff
     from lakebed.finops.receipt import Receipt as Receipt
     from lakebed.finops.receipt import receipt as receipt
     from lakebed.finops.receipt_check import Verification as Verification
