@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyiceberg.exceptions import NamespaceAlreadyExistsError
 
 import lakebed
 from lakebed.datasets import evolve_s3_tables_schema
 from lakebed.errors import ConfigError, NotFound
+from lakebed.targets.iceberg.catalog import CatalogSettings
 from lakebed.workspace import Workspace
 
 ROWS = pa.table({"id": [1, 2]})
@@ -79,3 +81,12 @@ def test_dbt_names_the_catalog_as_its_database(prod: str) -> None:
     for relation in ("prod.ns.costs", "iceberg:prod:ns.costs"):
         assert evolve_s3_tables_schema(relation, new) is True
     assert "b" in Workspace.open().target("iceberg:prod:ns.costs").state().schema
+
+
+def test_a_namespace_that_another_makes_at_the_same_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four threads of dbt make their first tables in it."""
+    catalog = CatalogSettings.for_workdir(tmp_path).open()
+    catalog.create_namespace("costs")
+    monkeypatch.setattr(catalog, "namespace_exists", lambda _: False)
+    with pytest.raises(NamespaceAlreadyExistsError):
+        catalog.create_namespace("costs")

@@ -1,6 +1,7 @@
 """Opens Iceberg catalogs: SQLite under the work directory by default, any that PyIceberg knows by its properties."""
 
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from lakebed.targets.iceberg.sql_catalog import LeanSqlCatalog
 
 # How long a SQLite catalog waits for another process's commit, which takes milliseconds.
 SQLITE_TIMEOUT_SECONDS = 60
+_OPENING = threading.Lock()
 
 
 def _catalog_failures() -> tuple[type[Exception], ...]:
@@ -121,7 +123,9 @@ class CatalogSettings:
             if properties.get("warehouse", "").startswith("file:"):
                 local_path(properties["warehouse"]).mkdir(parents=True, exist_ok=True)
             try:
-                catalog = load_catalog(self.name, **properties)
+                # A catalog in a database makes its tables when it is opened first, by several threads at once too.
+                with _OPENING:
+                    catalog = load_catalog(self.name, **properties)
             except ValueError as unfit:
                 raise ConfigError(
                     f"the Iceberg catalog {self.describe()} cannot be opened: {first_line(unfit)}",

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NamespaceAlreadyExistsError
 from pyiceberg.table import StagedTable, Table
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.update import (
@@ -12,9 +13,10 @@ from pyiceberg.table.update import (
     _TableMetadataUpdateContext,
     _update_table_metadata_log,
 )
-from pyiceberg.typedef import Identifier
+from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 from pyiceberg.utils.datetime import datetime_to_millis
 from sqlalchemy import create_engine
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.pool import NullPool
 
 from lakebed.targets.iceberg.staging import marked_uuid
@@ -33,6 +35,13 @@ class LeanSqlCatalog(SqlCatalog):
             lean.engine.dispose()
             lean.engine = create_engine(lean.engine.url, poolclass=NullPool)
         return lean
+
+    def create_namespace(self, namespace: str | Identifier, properties: Properties = EMPTY_DICT) -> None:
+        """As PyIceberg does it, which looks first whether it is there: another may make it after that look."""
+        try:
+            super().create_namespace(namespace, properties)
+        except IntegrityError as quicker:
+            raise NamespaceAlreadyExistsError(f"Namespace {namespace} already exists") from quicker
 
     def _update_and_stage_table(
         self,
