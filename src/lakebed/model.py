@@ -26,6 +26,9 @@ RESERVED_COLUMNS = (PAYER, REPORT, PERIOD, DELIVERY)
 # The column of a table that `lakebed ingest` fills: the checksum of the file that a row came from. Reserved too.
 FILE = "lakebed_file"
 
+# The column of the table beside a loaded one that keeps replaced rows: the load that they came with. Reserved too.
+LOAD = "lakebed_load"
+
 Content: TypeAlias = Literal["csv", "json", "parquet"]
 Compression: TypeAlias = Literal["none", "gzip", "zip"]
 SourceKind: TypeAlias = Literal["cur", "cur2", "focus", "plain"]

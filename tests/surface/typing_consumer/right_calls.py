@@ -100,6 +100,11 @@ def change(table: Target) -> None:
     assert_type(swept, lakebed.Swept)
     assert_type(swept.expired, lakebed.Expired)
     lakebed.sweep(workdir=Path("work"))
+    when: lakebed.Moment = datetime(2026, 10, 5)
+    known = lakebed.sums("duckdb:costs.duckdb#costs", as_of=when, columns=["line_item_unblended_cost"])
+    assert_type(known, lakebed.Sums)
+    assert_type([one.totals.rows for one in known.loads], list[int])
+    lakebed.read("parquet:costs", as_of="2026-10-05")
 
 
 def every_source(spark: SparkSession) -> None:
@@ -131,6 +136,20 @@ def look(spark: SparkSession) -> None:
     compared = lakebed.compare_lineage("models", "main", dbt=True)
     assert_type(compared, lakebed.LineageDifference)
     assert_type([edge.source for edge in compared.lost], list[str])
+
+
+def ask(spark: SparkSession) -> None:
+    made = lakebed.views("duckdb:costs.duckdb#report", spark=spark, relation="lake.billing.report")
+    assert_type(made, lakebed.ViewsResult)
+    dialect: lakebed.Dialect = "trino"
+    assert_type([view.sql for view in lakebed.views(Path("costs"), dialect=dialect).views], list[str])
+
+
+def convert(spark: SparkSession) -> None:
+    version: lakebed.FocusVersion = "1.3"
+    done = lakebed.focus("iceberg:billing.report", to=Path("focus"), version=version, spark=spark, redo=True)
+    assert_type(done, lakebed.FocusResult)
+    assert_type([(one.period, one.rows) for one in done.slices], list[tuple[str, int]])
 
 
 def try_out() -> Health:
