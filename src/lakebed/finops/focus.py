@@ -14,6 +14,7 @@ from lakebed.errors import ConfigError
 from lakebed.finops.focus_mapping import FOCUS_VERSIONS, FocusVersion
 from lakebed.finops.focus_plan import FocusPlan, focus_frame, plan_focus, write_focus
 from lakebed.finops.projection import DIALECTS, Dialect, literal_text, write_expression, write_name
+from lakebed.finops.sums import by_currency
 from lakebed.finops.views import default_relation, find_bill, table_name
 from lakebed.model import PAYER, PERIOD, REPORT, Slice
 from lakebed.state.rebuild import describe_table
@@ -31,11 +32,15 @@ if TYPE_CHECKING:
 # What each month is asked for and written: rows from wherever an engine has them.
 Rows: TypeAlias = Callable[[Slice], "DataFrame | pa.Table"]
 Action: TypeAlias = Literal["written", "unchanged"]
+COSTS = ("BilledCost", "EffectiveCost", "ListCost")
 
 
 @dataclass(frozen=True)
 class FocusSlice:
-    """A month of one payer and report: the delivery that its rows follow, and what was done."""
+    """A month of one payer and report: the delivery that its rows follow, and what was done.
+
+    `sums` are the costs that were written, by currency: those of different ones are never added up.
+    """
 
     payer: str
     report: str
@@ -43,7 +48,7 @@ class FocusSlice:
     delivery: str
     action: Action
     rows: int = 0  # that were written
-    sums: dict[str, Decimal] = field(default_factory=dict)
+    sums: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -53,7 +58,9 @@ class FocusSlice:
             "delivery": self.delivery,
             "action": self.action,
             "rows": self.rows,
-            "sums": {name: format(amount, "f") for name, amount in self.sums.items()},
+            "sums": {
+                code: {name: format(amount, "f") for name, amount in sums.items()} for code, sums in self.sums.items()
+            },
         }
 
 
@@ -198,5 +205,5 @@ def _write_slice(
         spark=session,
         workdir=workdir,
     )
-    costs = {name: written.sums[name] for name in ("BilledCost", "EffectiveCost", "ListCost") if name in written.sums}
-    return FocusSlice(slice_.payer, slice_.report, slice_.period, delivery, "written", written.rows, costs)
+    counted = by_currency(goal.totals(slice_, COSTS, currency="BillingCurrency"))
+    return FocusSlice(slice_.payer, slice_.report, slice_.period, delivery, "written", written.rows, counted)
