@@ -21,6 +21,7 @@ PUBLIC: dict[str, str] = {
     "discover": "lakebed.pipeline.discover",
     "doctor": "lakebed.health",
     "evolve": "lakebed.table.evolve",
+    "focus": "lakebed.finops.focus",
     "history": "lakebed.table.history",
     "impact": "lakebed.changes.impact",
     "ingest": "lakebed.pipeline.ingest",
@@ -58,6 +59,8 @@ PUBLIC: dict[str, str] = {
     "DiscoverReport": "lakebed.source.discover",
     "EvolutionPlan": "lakebed.schema.evolve",
     "FileReport": "lakebed.pipeline.reports",
+    "FocusResult": "lakebed.finops.focus",
+    "FocusSlice": "lakebed.finops.focus",
     "Expired": "lakebed.targets.snapshots",
     "Health": "lakebed.health",
     "History": "lakebed.table.history",
@@ -94,6 +97,7 @@ PUBLIC: dict[str, str] = {
     "Dialect": "lakebed.finops.projection",
     "EngineName": "lakebed.engines.protocols.engine",
     "FileFormat": "lakebed.source.files",
+    "FocusVersion": "lakebed.finops.focus_mapping",
     "LineageSchema": "lakebed.lineage.analyze",
     "MergeInput": "lakebed.engines.protocols.merge",
     "MergeStrategy": "lakebed.merge_core.spec",
@@ -136,6 +140,10 @@ if TYPE_CHECKING:
     from lakebed.finops.diff import DiffPart as DiffPart
     from lakebed.finops.diff import DiffSide as DiffSide
     from lakebed.finops.diff import diff as diff
+    from lakebed.finops.focus import FocusResult as FocusResult
+    from lakebed.finops.focus import FocusSlice as FocusSlice
+    from lakebed.finops.focus import focus as focus
+    from lakebed.finops.focus_mapping import FocusVersion as FocusVersion
     from lakebed.finops.projection import Dialect as Dialect
     from lakebed.finops.receipt import Receipt as Receipt
     from lakebed.finops.receipt import receipt as receipt

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from tests.support.s3_server import S3Server
 import lakebed
 from lakebed.cli import COMMANDS
 from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import RESERVED_COLUMNS
 from lakebed.samples import SampleSpec, make_sample
 
 pytestmark = [pytest.mark.processes, pytest.mark.server]
@@ -29,6 +31,13 @@ pytestmark = [pytest.mark.processes, pytest.mark.server]
 PROGRAM = str(SUPPORT / "commands_in_turn.py")
 SPEC = SampleSpec(months=1, rows=4, columns=63, files=1, restate=False)
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
+# A bill of one line, as a load leaves it.
+BILL = pa.table(
+    {
+        "line_item_unblended_cost": pa.array([Decimal(1)], pa.decimal128(38, 18)),
+        **{name: ["2026-10"] for name in RESERVED_COLUMNS},
+    }
+)
 # Nobody listens on it: it is the discard port, and below those that are handed out.
 CLOSED = "127.0.0.1:9"
 SECRET = "hush-hush-hush-hush"
@@ -68,6 +77,8 @@ WITH_TARGET = {
     "ingest": "ingest rows.parquet --target {table}",
     "compact": "compact {table}",
     "views": "views {table} --print",
+    "focus": "focus {table} --print",
+    "focus, written": "focus duckdb:bill.duckdb#bill --to {table}",
 }
 # Commands that look at a table which is not there, or at none, have nothing to refuse.
 MAY_SUCCEED_WITHOUT_TABLE = {"plan", "merge, asked", "evolve, asked", "sweep", "history", "status", "load"}
@@ -89,7 +100,7 @@ WITH_WORKDIR = {
     "ingest": "ingest rows.parquet --target parquet:ingested",
 }
 # `publish` takes a branch, which only a table that is there can have.
-NEITHER = {"demo", "sample", "lineage", "impact", "publish", "doctor"}
+NEITHER = {"demo", "sample", "lineage", "impact", "ui", "publish", "doctor", "dbt"}
 
 
 @dataclass(frozen=True)
@@ -161,6 +172,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, s3_server: S3Server) -> Iter
     pq.write_table(ROWS, folder / "rows.parquet")
     for target in (f"duckdb:{folder / 'good.duckdb'}#good", folder / "good", "iceberg:billing.good"):
         lakebed.merge(ROWS, target, keys="id", workdir=folder / ".lakebed")
+    lakebed.write(BILL, f"duckdb:{folder / 'bill.duckdb'}#bill", workdir=folder / ".lakebed")
     lakebed.discover(folder / "bills", workdir=folder / "discovered")
     (folder / "text").write_text("nothing but words\n" * 100)
     for name in ("locked", "sealed"):
@@ -366,6 +378,9 @@ FILES = [
     ("sample text/bills --months 1 --rows 4", "text"),
     ("lineage sealed/query.sql", "sealed"),
     ("lineage query.sql --schema sealed/schema.json", "sealed"),
+    ("ui nowhere.sql --no-open", "nowhere.sql"),
+    ("ui sealed/query.sql --no-open", "sealed"),
+    ("ui query.sql --schema duckdb:text --no-open", "text"),
     ("lineage query.sql --schema duckdb:text", "text"),
     ("lineage query.sql --schema duckdb:sealed/file", "sealed"),
     ("lineage query.sql --schema parquet:text", "text"),

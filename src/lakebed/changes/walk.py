@@ -129,9 +129,18 @@ class StatementIndex:
         """The number of a column."""
         return self._numbers.setdefault((self.fold(table), self.fold(column)), len(self._numbers))
 
+    def numbers(self, table: str, columns: Iterable[str]) -> list[tuple[str, int]]:
+        """Columns of one table, each with its number."""
+        fold, numbers, folded = self.fold, self._numbers, self.fold(table)
+        return [(column, numbers.setdefault((folded, fold(column)), len(numbers))) for column in columns]
+
     def column_readers(self, number: int) -> list[Reader]:
         """The statements that read or name a column, in order."""
         return self._by_column.get(number, [])
+
+    def may_be_read(self, number: int) -> bool:
+        """Whether a statement reads or names a column, or has a star that may stand for it."""
+        return self._has_stars or number in self._by_column
 
     def _add_flows(self, place: int) -> None:
         """Files what a statement makes of columns, and where it names them, under each column."""
@@ -273,12 +282,13 @@ class ImpactWalk:
     def _rows_change(self, place: int, target: str, way: Way, approximate: bool) -> None:
         """Which rows there are: every column of the target depends on it."""
         self._rows.add(place)
-        seen, number_of = self._seen[False], self._index.number
-        for name in dict.fromkeys(self._index.statements[place].outputs):
-            number = number_of(target, name)
+        seen, index = self._seen[False], self._index
+        for name, number in index.numbers(target, dict.fromkeys(index.statements[place].outputs)):
             if number not in seen:
                 seen.add(number)
-                self._queue.append((number, target, name, False, way, approximate))
+                # half of all columns are the last of their way
+                if index.may_be_read(number):
+                    self._queue.append((number, target, name, False, way, approximate))
 
     def _keeps_columns(self, place: int) -> bool:
         """Whether the target is there already: it keeps its columns, whatever is written into it."""

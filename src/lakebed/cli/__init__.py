@@ -33,9 +33,11 @@ COMMANDS: dict[str, str] = {
     "reconcile": "Add up the table again and compare rows and sums with what each load found in its source files.",
     "views": "Creates the views that people's SQL expects: TABLE_athena with CUR's names, TABLE_cur2 with CUR 2.0's "
     "columns.",
+    "focus": "Writes a loaded bill as FOCUS into another table, month by month; what has not changed is left.",
     "lineage": "Trace columns through SQL: sources, roles, implied schema, and what is not known.",
     "impact": "List everything downstream of columns, and what breaks where they are dropped, renamed or given another "
     "type.",
+    "ui": "Explore lineage, schema and deliveries in the browser, on this machine only, until Ctrl-C.",
     "merge": "Merge new rows into a table: with the same meaning on every engine, whole or not at all.",
     "write": "Write rows into a table in one commit: added to it, or in place of a slice or of all its rows.",
     "ingest": "Load files of any kind that are not loaded yet: CSV, JSON and Parquet, whose columns may change.",
@@ -51,6 +53,7 @@ COMMANDS: dict[str, str] = {
     "publish": "Makes what a branch of an Iceberg table holds that of the table, in one commit that copies nothing.",
     "sweep": "Removes files that crashed loads, merges and evolutions left; with --expire-days old Iceberg snapshots "
     "too.",
+    "dbt": "Adds the materialization `lakebed` to a dbt project; keeps what is there, and says what it wrote.",
     "doctor": "Check Java, Spark, the work directory, DuckDB, Iceberg and storage, and say how to put right what is "
     "wrong.",
 }

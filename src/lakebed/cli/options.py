@@ -1,13 +1,17 @@
 """Options that several commands share, each declared once."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from lakebed.config import OnConflict, Settings, SparkSection
 from lakebed.engines.protocols.load import OnBadValue
+from lakebed.errors import ConfigError
 from lakebed.schema.names import Naming
+
+Word = TypeVar("Word", bound=str)
 
 
 def _help(section: type[Settings] | type[SparkSection], name: str) -> str:
@@ -79,3 +83,11 @@ Remote = Annotated[str | None, typer.Option(help=_help(SparkSection, "remote"))]
 def split_names(text: str | None) -> list[str]:
     """The names of an option that takes several, with commas between them."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def one_of(option: str, given: str, known: Sequence[Word]) -> Word:
+    """The word of an option that takes a few, or ConfigError with all of them."""
+    for word in known:
+        if word == given:
+            return word
+    raise ConfigError(f"{option} {given!r} is not known", remedy=f"Choose one of {', '.join(known)}.")

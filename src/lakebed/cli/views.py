@@ -35,14 +35,9 @@ def views(
             raise ConfigError("--dialect says whose SQL to print", remedy="Add --print, or leave it out.")
         from lakebed.finops.projection import DIALECTS
 
-        chosen = next((one for one in DIALECTS if one == (dialect or "duckdb")), None)
-        if chosen is None:
-            raise ConfigError(
-                f"{dialect!r} is no dialect of these views", remedy=f"Choose one of {', '.join(DIALECTS)}."
-            )
         made = lakebed.views(
             table,
-            dialect=chosen if print_ else None,
+            dialect=options.one_of("--dialect", dialect or "duckdb", DIALECTS) if print_ else None,
             relation=relation,
             master=master,
             remote=remote,

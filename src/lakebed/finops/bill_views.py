@@ -86,7 +86,9 @@ def _map(name: str, bill: BillColumns) -> OutputColumn:
     entries: dict[str, list[Column]] = {}
     for column_name, found in bill.columns.items():
         if _map_of(column_name) == name:
-            entries.setdefault(column_name.removeprefix(prefix), []).extend(found)
+            # Of two that CUR 2.0 has one key for, the first by name: the order of a table's columns is chance.
+            alike = sorted(found, key=lambda column: column.original or column.name)
+            entries.setdefault(column_name.removeprefix(prefix), []).extend(alike)
     sources = [*([own] if own is not None else []), *(column for found in entries.values() for column in found)]
     gathered = ", ".join(
         f"{literal_text(key)}, {_first_of([_converted(column, wanted.value, empty=True) for column in found])}"

@@ -288,7 +288,10 @@ def analyze(
     with defer_full_collections():
         for script in [Script(sql)] if isinstance(sql, str) else sql:
             analyzer.add(script)
-        return analyzer.result()
+        result = analyzer.result()
+        # its parser holds the last tokens, half of what the collection that was put off would look at
+        del analyzer
+        return result
 
 
 def imported_schema(schema: LineageSchema, *, dialect: str = "spark") -> Mapping[str, object] | None:

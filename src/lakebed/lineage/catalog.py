@@ -5,7 +5,7 @@ contradictions are reported, but not used. With `merge_columns` the columns that
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
@@ -245,7 +245,11 @@ class Catalog:
         names = plain_names(request) if fold("A", True) == fold("A", False) else None
         if names is not None:
             self._names = names
-            self._places = {tuple(fold_all(fold, parts)): place for place, parts in enumerate(names)}
+            keys: Iterable[TableKey] = (tuple(fold_all(fold, parts)) for parts in names)
+            if len(set(map(len, names))) == 1:
+                # part by part, which takes a call for each part and not for each table
+                keys = zip(*[fold_all(fold, part) for part in zip(*names, strict=True)], strict=True)
+            self._places = {key: place for place, key in enumerate(keys)}
             return
         dotted = [entry for table in imported_tables(request) if (entry := self._import(table)) is not None]
         for entry in dotted:
@@ -258,8 +262,9 @@ class Catalog:
         """The imported table of this full name."""
         table = self._imported.get(key)
         if table is None and (place := self._places.get(key)) is not None:
-            self._import(imported_table(self._request, self._names[place], place))
-            table = self._imported[key]
+            # plain names mean the same quoted or not: the key is the only one
+            table = self._imported[key] = self._entry(imported_table(self._request, self._names[place], place))
+            self._by_last.setdefault(key[-1], table)
         return table
 
     def _all_imported(self) -> dict[TableKey, CatalogTable]:
@@ -270,8 +275,7 @@ class Catalog:
 
     def _import(self, table: ImportedTable) -> CatalogTable | None:
         """Adds an imported table; returns it where one of its names has dots in it."""
-        columns = _ImportedColumns(table, self.rules, self.merge_columns)
-        entry = CatalogTable(table.parts, columns, "imported", complete=table.complete)
+        entry = self._entry(table)
         parts = table.parts
         fold = self.rules.table_key
         folded = tuple(fold_all(fold, parts))
@@ -281,6 +285,10 @@ class Catalog:
         if exact != folded:
             self._imported.setdefault(folded, entry)
         return entry if "." in "".join(parts) else None
+
+    def _entry(self, table: ImportedTable) -> CatalogTable:
+        columns = _ImportedColumns(table, self.rules, self.merge_columns)
+        return CatalogTable(table.parts, columns, "imported", complete=table.complete)
 
     def declare(
         self,

@@ -4,7 +4,7 @@ Names here are Python's, names in `to_dict()` are the contract's (camelCase). Wh
 statements has by the million (edges, nodes, columns) are named tuples, which cost a fraction of a frozen dataclass.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -151,6 +151,36 @@ class Edge(NamedTuple):
         return edge
 
 
+# The parts of a node and of an edge, in the order of `Node` and `Edge`.
+NodeParts = tuple[str, str, str, ResolutionSource | None]
+EdgeParts = tuple[str, str, str, str, str | None, bool]
+
+
+def graph_json(nodes: Iterable[NodeParts], edges: Iterable[EdgeParts]) -> dict[str, object]:
+    """The forms of Node.to_dict and Edge.to_dict, written out: most of a large answer is made here."""
+    return {
+        "nodes": [
+            {"id": key, "nodeType": kind, "label": label}
+            if source is None
+            else {"id": key, "nodeType": kind, "label": label, "resolutionSource": source}
+            for key, kind, label, source in nodes
+        ],
+        "edges": [
+            {"id": key, "source": source, "target": target, "edgeType": kind, "approximate": approximate}
+            if role is None
+            else {
+                "id": key,
+                "source": source,
+                "target": target,
+                "edgeType": kind,
+                "approximate": approximate,
+                "role": role,
+            }
+            for key, source, target, kind, role, approximate in edges
+        ],
+    }
+
+
 class NodesAndEdges(NamedTuple):
     """A graph as two lists; `GlobalLineage` of the contract."""
 
@@ -158,28 +188,7 @@ class NodesAndEdges(NamedTuple):
     edges: tuple[Edge, ...]
 
     def to_dict(self) -> dict[str, object]:
-        # the forms of Node.to_dict and Edge.to_dict, written out: most of a large answer is made here
-        return {
-            "nodes": [
-                {"id": key, "nodeType": kind, "label": label}
-                if source is None
-                else {"id": key, "nodeType": kind, "label": label, "resolutionSource": source}
-                for key, kind, label, source in self.nodes
-            ],
-            "edges": [
-                {"id": key, "source": source, "target": target, "edgeType": kind, "approximate": approximate}
-                if role is None
-                else {
-                    "id": key,
-                    "source": source,
-                    "target": target,
-                    "edgeType": kind,
-                    "approximate": approximate,
-                    "role": role,
-                }
-                for key, source, target, kind, role, approximate in self.edges
-            ],
-        }
+        return graph_json(self.nodes, self.edges)
 
 
 @dataclass(frozen=True)
@@ -204,11 +213,13 @@ class StatementLineage:
 
     @cached_property
     def graph(self) -> NodesAndEdges:
-        from lakebed.lineage.json_graph import statement_graph  # built on first use: most callers never need it
+        from lakebed.lineage.json_graph import graph_of  # built on first use: most callers never need it
 
-        return statement_graph(self)
+        return graph_of([self])
 
     def to_dict(self) -> dict[str, object]:
+        from lakebed.lineage.json_graph import json_of
+
         statement: dict[str, object] = {
             "statementIndex": self.statement_index,
             "statementType": self.statement_type,
@@ -227,7 +238,7 @@ class StatementLineage:
                 for source, column, path, target, target_column, position, role, approximate in self.column_lineage
             ],
             "tableLineage": [edge.to_dict() for edge in self.table_lineage],
-            **self.graph.to_dict(),
+            **json_of([self]),
         }
         if self.file is not None:
             statement["file"] = self.file
@@ -254,8 +265,7 @@ class ResolvedColumn(NamedTuple):
         return column
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedTable:
+class ResolvedTable(NamedTuple):
     """A table of the schema that was used; `complete` is false where a star could not be expanded."""
 
     catalog: str | None
@@ -341,11 +351,11 @@ class AnalyzeResult:
 
     @cached_property
     def global_lineage(self) -> NodesAndEdges:
-        from lakebed.lineage.json_graph import global_graph
+        from lakebed.lineage.json_graph import graph_of
 
         if len(self.statements) == 1:
             return self.statements[0].graph
-        return global_graph(self.statements)
+        return graph_of(self.statements)
 
     @cached_property
     def resolved_schema(self) -> ResolvedSchema:
@@ -368,23 +378,25 @@ class AnalyzeResult:
             }
 
     def _global_dict(self, statements: list[dict[str, Any]]) -> dict[str, object]:
+        from lakebed.lineage.json_graph import json_of
+
         if len(statements) != 1:
-            return self.global_lineage.to_dict()
+            return json_of(self.statements)
         # the graph of the only statement, copied: quicker than to write it out again
         return {part: [*map(dict.copy, statements[0][part])] for part in ("nodes", "edges")}
 
 
 def _summarise(statements: Sequence[StatementLineage], issues: Sequence[Issue]) -> Summary:
     tables: set[str] = set()
-    columns: set[tuple[str | None, str]] = set()
+    columns: set[tuple[str, str]] = set()
     types: dict[str, int] = {}
     for statement in statements:
         types[statement.statement_type] = types.get(statement.statement_type, 0) + 1
-        tables.update(use.name for use in statement.tables)
-        for edge in statement.column_lineage:
-            columns.add((edge.source_table, edge.source_column))
-            if edge.target_table is not None and edge.target_column is not None:
-                columns.add((edge.target_table, edge.target_column))
+        tables.update([use.name for use in statement.tables])
+        for source, column, _, target, target_column, *_ in statement.column_lineage:
+            columns.add((source, column))
+            if target is not None and target_column is not None:
+                columns.add((target, target_column))
     counts = dict.fromkeys(("error", "warning", "info"), 0)
     for issue in issues:
         counts[issue.severity] += 1

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from lakebed.lineage.sqlglot_dialects import sqlglot_dialect
+
 _OPERATORS: dict[type, str] = {
     exp.Add: "+",
     exp.Sub: "-",
@@ -25,6 +27,11 @@ _OPERATORS: dict[type, str] = {
 # Functions that have one name, whatever their arguments; to write them out for it takes longer than all the rest.
 _ONE_NAME = frozenset({exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count, exp.Lower, exp.Upper, exp.Abs, exp.Coalesce})
 _NAMES: dict[tuple[type, str], str] = {}
+# Functions that are written as a name and arguments, and what arguments are.
+_CALLS = (exp.AggFunc, exp.Lower, exp.Upper, exp.Concat, exp.Coalesce, exp.Abs, exp.Round)
+_ARGUMENTS = (exp.Expr, list, bool)
+_WORDS = (exp.Var, exp.DataType)
+_LEAVES = frozenset({exp.Column, exp.Literal})
 _RANKING = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.PercentRank, exp.CumeDist)
 
 
@@ -136,10 +143,10 @@ def _window(node: exp.Expr, style: Style) -> str:
 
 def _is_plain_call(node: exp.Expr) -> bool:
     """Whether a function is written as its name and its arguments, all of them expressions."""
-    return all(
-        value is None or (isinstance(value, exp.Expr | list | bool) and not isinstance(value, exp.Var | exp.DataType))
+    return isinstance(node, _CALLS) and all(
+        value is None or (isinstance(value, _ARGUMENTS) and not isinstance(value, _WORDS))
         for value in node.args.values()
-    ) and isinstance(node, exp.AggFunc | exp.Lower | exp.Upper | exp.Concat | exp.Coalesce | exp.Abs | exp.Round)
+    )
 
 
 def _function(node: exp.Expr, style: Style) -> str:
@@ -159,4 +166,6 @@ def _function(node: exp.Expr, style: Style) -> str:
 
 
 def _sql(node: exp.Expr, style: Style) -> str:
-    return str(node.sql(style.dialect, normalize_functions="lower", comments=False))
+    # what writes SQL may rewrite what it is given, but has nothing to rewrite in a name or a constant
+    copied = type(node) not in _LEAVES
+    return str(sqlglot_dialect(style.dialect).generate(node, copied, normalize_functions="lower", comments=False))

@@ -73,11 +73,11 @@ def check(expression: Expr, scope: Scope, ctx: Context) -> None:
 def collect(expression: Expr, scope: Scope, ctx: Context, found: dict[Ref, None], role: str) -> None:
     """Adds the sources of an expression in the given role."""
     stack: Stack = [(expression, role)]
-    rules = _RULES
+    rules, column_type = _RULES, exp.Column
     while stack:
         node, role = stack.pop()
         kind = type(node)
-        if kind is exp.Column:
+        if kind is column_type:
             refs = column_refs(node, scope, ctx)
             if role == VALUE:
                 for ref in refs:
@@ -95,16 +95,13 @@ def collect(expression: Expr, scope: Scope, ctx: Context, found: dict[Ref, None]
             rule(node, role, stack, scope, ctx, found)
             continue
         # children in reverse, so that they leave the stack in the order of the text
-        children: Stack = []
-        for value in node.args.values():
+        for value in reversed(node.args.values()):
             if type(value) is list:
-                for item in value:
+                for item in reversed(value):
                     if rules[type(item)] is not _skip:
-                        children.append((item, role))
+                        stack.append((item, role))
             elif value is not None and rules[type(value)] is not _skip:
-                children.append((value, role))
-        children.reverse()
-        stack += children
+                stack.append((value, role))
 
 
 def _push(stack: Stack, value: object, role: str) -> None:

@@ -15,6 +15,9 @@ from lakebed.lineage.table_functions import function_alias, resolve_table_functi
 
 # Joins after which only the left side can be seen.
 _LEFT_SIDE_ONLY = frozenset({"SEMI", "ANTI"})
+# Around a FROM item, and in the place of a table's name.
+_WRAPPERS = (exp.Final, exp.TableSample, exp.Paren)
+_CALLS = (exp.Func, exp.SemanticView)
 
 
 def add_from(item: exp.Expr, scope: Scope, ctx: Context) -> None:
@@ -62,7 +65,7 @@ def _all_columns(scope: Scope) -> Relation:
 
 def resolve_from_item(item: exp.Expr, scope: Scope, ctx: Context) -> NamedRelation:
     """One relation of FROM under its alias."""
-    while isinstance(item, exp.Final | exp.TableSample | exp.Paren):
+    while isinstance(item, _WRAPPERS):
         item = item.args["this"]
     alias = item.args.get("alias")
     name = ""
@@ -120,27 +123,26 @@ def _aliased(relation: Relation, alias: exp.Expr, name: str, parts: tuple[str, .
 
 def _table(item: exp.Expr, scope: Scope, ctx: Context) -> tuple[Relation, str, tuple[str, ...]]:
     this = item.args.get("this")
-    if isinstance(this, exp.Func | exp.SemanticView) and not isinstance(this, exp.Identifier):
+    if type(this) is not exp.Identifier and isinstance(this, _CALLS):
         return resolve_table_function(this, scope, ctx, item.args.get("alias")), function_alias(this, ctx), ()
     parts = table_parts(item)
     if item.args.get("rows_from"):
         return _rows_from(item.args["rows_from"], scope, ctx), "", ()
     if not parts:
         return Relation([], [], [], unknown=Derived(NO_REFS)), "", ()
+    last = parts[-1]
+    alias = ctx.column_key(last.text, last.quoted)
     if len(parts) == 1:
-        cte = scope.env.get(ctx.column_key(parts[0].text, parts[0].quoted))
+        cte = scope.env.get(alias)
         if cte is not None:
-            return read_cte(cte, ctx), ctx.column_key(parts[0].text, parts[0].quoted), ()
+            return read_cte(cte, ctx), alias, ()
         body = ctx.piece.body if ctx.piece is not None else None
-        if body is not None and body.trigger_table is not None and parts[0].text.lower() in ("inserted", "deleted"):
-            relation = ctx.read_table(list(body.trigger_table), item)
-            return relation, ctx.column_key(parts[0].text, parts[0].quoted), ()
-        if parts[0].text.lower() == "dual" and ctx.find_table(parts) is None:
+        if body is not None and body.trigger_table is not None and last.text.lower() in ("inserted", "deleted"):
+            return ctx.read_table(list(body.trigger_table), item), alias, ()
+        if last.text.lower() == "dual" and ctx.find_table(parts) is None:
             # Oracle's and MySQL's table of one row that stands for no table
             return Relation([], [], []), "", ()
-    relation = ctx.read_table(parts, item)
-    last = parts[-1]
-    return relation, ctx.column_key(last.text, last.quoted), ctx.catalog.key(parts)
+    return ctx.read_table(parts, item), alias, ctx.catalog.key(parts)
 
 
 def _rows_from(functions: list[exp.Expr], scope: Scope, ctx: Context) -> Relation:
@@ -184,7 +186,7 @@ def add_join(join: exp.Expr, scope: Scope, ctx: Context) -> None:
         return
     before = len(scope.sources)
     add_from(args["this"], scope, ctx)
-    is_comma = not any(args.get(word) for word in ("kind", "side", "method", "on", "using"))
+    is_comma = not (kind or args.get("on") or args.get("side") or args.get("using") or args.get("method"))
     if is_comma and len(scope.sources) > before:
         scope.sources[before].after_comma = True
     keys: list[tuple[str, exp.Expr | None]] = []

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 # Collections of the middle generation before a full one; no script reaches it.
 _PAUSED = 1_000_000
 # New objects before a collection of the young ones: a few statements' worth.
-_YOUNG = 20_000
+_YOUNG = 10_000
 
 _lock = threading.Lock()
 _analyses = 0

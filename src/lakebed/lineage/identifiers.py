@@ -8,19 +8,22 @@ from lakebed.lineage.tables import NamePart
 def table_parts(table: exp.Expr) -> list[NamePart]:
     """The dotted name of a table as written; T-SQL's temporary tables keep their sign."""
     parts: list[NamePart] = []
-    for name in ("catalog", "db", "this"):
-        _add_parts(table.args.get(name), parts)
+    args = table.args
+    for node in (args.get("catalog"), args.get("db"), args.get("this")):
+        if node is not None:
+            _add_parts(node, parts)
     return parts
 
 
 def _add_parts(node: object, parts: list[NamePart]) -> None:
-    if isinstance(node, exp.Dot):
+    if isinstance(node, exp.Identifier):
+        args = node.args
+        sign = "##" if args.get("global_") else "#" if args.get("temporary") else ""
+        if text := args["this"]:
+            parts.append(NamePart(sign + text, args.get("quoted") is True))
+    elif isinstance(node, exp.Dot):
         _add_parts(node.args["this"], parts)
         _add_parts(node.args["expression"], parts)
-    elif isinstance(node, exp.Identifier):
-        sign = "##" if node.args.get("global_") else "#" if node.args.get("temporary") else ""
-        if text := node.args["this"]:
-            parts.append(NamePart(sign + text, node.args.get("quoted") is True))
     elif isinstance(node, exp.Parameter):
         # T-SQL's table variables
         parts.append(NamePart(f"@{node.name}", False))

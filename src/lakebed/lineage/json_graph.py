@@ -1,32 +1,46 @@
 """The `nodes` and `edges` of the JSON contract."""
 
 from collections.abc import Sequence
-from functools import partial
 
-from lakebed.lineage.contract import Edge, Node, NodesAndEdges, ResolutionSource, StatementLineage
+from lakebed.lineage.contract import (
+    Edge,
+    EdgeParts,
+    Node,
+    NodeParts,
+    NodesAndEdges,
+    ResolutionSource,
+    StatementLineage,
+    graph_json,
+)
 
-# a named tuple's own constructor costs as much as all the rest here
-_make_node, _make_edge = partial(tuple.__new__, Node), partial(tuple.__new__, Edge)
 _RESOLUTION_RANK = {"imported": 2, "implied": 1, "unknown": 0}
 
 
-def statement_graph(statement: StatementLineage) -> NodesAndEdges:
-    """The graph of one statement; the result of a query is a node of its own."""
-    return global_graph([statement])
+def graph_of(statements: Sequence[StatementLineage]) -> NodesAndEdges:
+    """The graph over statements: one node per table, column and query's result, one edge per flow."""
+    builder = _built(statements)
+    return NodesAndEdges(tuple(map(Node._make, builder.nodes.values())), tuple(map(Edge._make, builder.edges.values())))
 
 
-def global_graph(statements: Sequence[StatementLineage]) -> NodesAndEdges:
-    """The graph over all statements: one node per table and column, one edge per flow."""
+def json_of(statements: Sequence[StatementLineage]) -> dict[str, object]:
+    """What `graph_of(...).to_dict()` gives, without the values in between."""
+    builder = _built(statements)
+    return graph_json(builder.nodes.values(), builder.edges.values())
+
+
+def _built(statements: Sequence[StatementLineage]) -> "_GraphBuilder":
     builder = _GraphBuilder()
     for statement in statements:
         builder.add(statement)
-    return NodesAndEdges(tuple(builder.nodes.values()), tuple(builder.edges.values()))
+    return builder
 
 
 class _GraphBuilder:
+    """Collects nodes and edges as bare tuples: a named tuple's own constructor costs as much as all the rest here."""
+
     def __init__(self) -> None:
-        self.nodes: dict[str, Node] = {}
-        self.edges: dict[str, Edge] = {}
+        self.nodes: dict[str, NodeParts] = {}
+        self.edges: dict[str, EdgeParts] = {}
         # the node of each column of a table: most edges begin at one that is there already
         self._columns: dict[tuple[str, str], str] = {}
 
@@ -35,9 +49,12 @@ class _GraphBuilder:
             self._table(use.name, use.kind, use.resolution_source)
         target = self._target(statement)
         is_query = statement.target is None
+        # the node of each output by its name and, where names may repeat, its place: what most edges end at
+        ends: dict[tuple[str, int | None], str] = {}
         if target is not None:
             for place, name in enumerate(statement.outputs):
-                self._column(target, name, place if is_query else None)
+                shown = place if is_query else None
+                ends[name, shown] = self._column(target, name, shown)
         columns = self._columns
         for table, column, _, target_table, target_column, position, role, approximate in statement.column_lineage:
             source = columns.get((table, column))
@@ -51,7 +68,8 @@ class _GraphBuilder:
             elif target_column is None:
                 self._edge(source, target, "predicate", role, approximate)
             else:
-                end = self._column(target, target_column, position if is_query else None)
+                shown = position if is_query else None
+                end = ends.get((target_column, shown)) or self._column(target, target_column, shown)
                 self._edge(source, end, "data_flow", role, approximate)
         for flow in statement.table_lineage:
             into = self._table(flow.target, "table", None) if flow.target is not None else target
@@ -63,7 +81,7 @@ class _GraphBuilder:
             return self._table(statement.target, statement.target_kind, None)
         if statement.outputs or any(flow.target is None for flow in statement.table_lineage):
             key = f"output:{statement.statement_index}"
-            self.nodes.setdefault(key, Node(key, "output", f"result of statement {statement.statement_index}"))
+            self.nodes.setdefault(key, (key, "output", f"result of statement {statement.statement_index}", None))
             return key
         return None
 
@@ -71,29 +89,34 @@ class _GraphBuilder:
         key = f"table:{name}"
         known = self.nodes.get(key)
         if known is None:
-            self.nodes[key] = Node(key, kind, name, resolution)
-        elif resolution is not None and _RESOLUTION_RANK[resolution] > _RESOLUTION_RANK.get(
-            known.resolution_source or "", -1
-        ):
-            self.nodes[key] = Node(key, kind if kind != "table" else known.node_type, name, resolution)
+            self.nodes[key] = (key, kind, name, resolution)
+        elif resolution is not None:
+            _, known_kind, _, known_resolution = known
+            if _RESOLUTION_RANK[resolution] > _RESOLUTION_RANK.get(known_resolution or "", -1):
+                self.nodes[key] = (key, kind if kind != "table" else known_kind, name, resolution)
         return key
 
     def _column_of(self, table: str, column: str) -> str:
-        key = self._columns[table, column] = self._column(self._table(table, "table", None), column, None)
+        owner = self._table(table, "table", None)
+        key = self._columns[table, column] = self._owned(owner, f"column:{table}.{column}", column)
         return key
 
     def _column(self, owner: str, name: str, position: int | None) -> str:
         place = "" if position is None else f"#{position}"
         # a column of `table:t` is `column:t.c`
         key = f"column:{owner[6:]}.{name}{place}" if owner.startswith("table:") else f"{owner}.{name}{place}"
+        return self._owned(owner, key, name)
+
+    def _owned(self, owner: str, key: str, name: str) -> str:
         if key not in self.nodes:
-            self.nodes[key] = _make_node((key, "column", name, None))
+            self.nodes[key] = (key, "column", name, None)
             owned = f"{owner}->{key}:ownership"
-            self.edges[owned] = _make_edge((owned, owner, key, "ownership", None, False))
+            self.edges[owned] = (owned, owner, key, "ownership", None, False)
         return key
 
     def _edge(self, source: str, target: str, kind: str, role: str | None, approximate: bool) -> None:
         key = f"{source}->{target}:{role or kind}"
         known = self.edges.get(key)
-        if known is None or (known.approximate and not approximate):
-            self.edges[key] = _make_edge((key, source, target, kind, role, approximate))
+        # its last part says whether it is approximate
+        if known is None or (known[-1] and not approximate):
+            self.edges[key] = (key, source, target, kind, role, approximate)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect as SqlglotDialect
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
@@ -26,6 +25,7 @@ from lakebed.lineage.named_tables import NamedTables, named_tables, without_data
 from lakebed.lineage.pieces import Language, Piece, is_procedural, with_semicolons
 from lakebed.lineage.procedural import Cutter
 from lakebed.lineage.simplified import simplified
+from lakebed.lineage.sqlglot_dialects import sqlglot_dialect
 from lakebed.lineage.token_rewrites import rewrite
 from lakebed.lineage.tokens_view import TokensView
 
@@ -99,9 +99,9 @@ class ScriptParser:
 
     def __init__(self, dialect: Dialect) -> None:
         self._name = dialect.name
-        self._dialect = SqlglotDialect.get_or_raise(dialect.parser or None)
-        self._tokenizer: Tokenizer = self._dialect.tokenizer()
-        self._parser: Parser = self._dialect.parser(error_level=ErrorLevel.IMMEDIATE)
+        known = sqlglot_dialect(dialect.parser)
+        self._tokenizer: Tokenizer = known.tokenizer()
+        self._parser: Parser = known.parser(error_level=ErrorLevel.IMMEDIATE)
         self._language = Language(_word_tokenizer(dialect.parser).tokenize, dialect.name)
 
     def statements(self, sql: str) -> Iterator[ParsedStatement]:
@@ -240,7 +240,7 @@ class ScriptParser:
 def _word_tokenizer(dialect: str) -> Tokenizer:
     """sqlglot takes the text after words such as CALL for one token; here every word is one."""
     # Athena's tokenizer is a pair of others, of which this one reads queries
-    known = SqlglotDialect.get_or_raise({"athena": "trino"}.get(dialect, dialect) or None)
+    known = sqlglot_dialect({"athena": "trino"}.get(dialect, dialect))
     kind: type[Tokenizer] = type("WordTokenizer", (known.tokenizer_class,), {"COMMANDS": set()})
     return kind(dialect=known)
 

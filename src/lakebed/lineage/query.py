@@ -155,6 +155,8 @@ def _check_clause(clause: str, part: exp.Expr, scope: Scope, ctx: Context) -> No
         check(inner, scope, ctx)
     for name in ("expression", "rollup", "cube", "grouping_sets"):
         value = part.args.get(name)
+        if value is None:
+            continue
         for entry in value if isinstance(value, list) else [value]:
             if isinstance(entry, exp.Expr) and not isinstance(entry, exp.Literal):
                 check(entry, scope, ctx)

@@ -161,8 +161,8 @@ class Relation:
     """Columns in order, with their sources."""
 
     __slots__ = (
-        "_by_key",
         "_types",
+        "by_key",
         "doubt",
         "keys",
         "names",
@@ -196,8 +196,10 @@ class Relation:
         self._types: Callable[[], dict[str, str]] | dict[str, str] | None = types
         # what the columns were made of: a select list, another relation by position, or the branches of a union
         self.origin = origin
+        # names that occur twice
         self.repeated: frozenset[str] = frozenset()
-        self._by_key: dict[str, Refs] | None = None
+        # sources by the key of a name; a name that occurs twice has the sources of both
+        self.by_key: dict[str, Refs] = self._index()
 
     @property
     def types(self) -> dict[str, str] | None:
@@ -218,12 +220,6 @@ class Relation:
         types = self.types
         return struct_fields(types[key], parser, path) if types and key in types else ()
 
-    @property
-    def by_key(self) -> dict[str, Refs]:
-        """Sources by the key of a name; a name that occurs twice has the sources of both."""
-        found = self._by_key
-        return self._index() if found is None else found
-
     def _index(self) -> dict[str, Refs]:
         index = dict(zip(self.keys, self.refs, strict=True))
         if len(index) < len(self.keys):
@@ -239,7 +235,6 @@ class Relation:
         if self.names != self.keys:
             # an imported name may have been quoted where it was exported: its exact spelling means it, too
             index = {**dict(zip(self.names, self.refs, strict=True)), **index}
-        self._by_key = index
         return index
 
     def renamed(self, names: list[str], keys: list[str]) -> "Relation":

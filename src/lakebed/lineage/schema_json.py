@@ -1,6 +1,7 @@
 """The imported schema as JSON, checked: it is written by hand as often as by a program."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from lakebed.errors import LineageError
@@ -24,20 +25,18 @@ class ImportedTable(NamedTuple):
         """The names alone, which is all that most statements need; None where the columns have to be looked at."""
         try:
             names = [column["name"] for column in self.columns]
-            kinds = {type(column.get("dataType")) for column in self.columns}
+            kinds = set(map(type, [column.get("dataType") for column in self.columns]))
         except (TypeError, KeyError, AttributeError):
             return None
         return names if all(names) and set(map(type, names)) <= _TEXT and kinds <= _TEXT_OR_NONE else None
 
     def json_columns(self) -> list[dict[str, object]] | None:
         """What `column_names` found plain, as `resolvedSchema` lists it; None where a column has no type."""
-        kinds = [column.get("dataType") for column in self.columns]
-        if not all(kinds):
+        try:
+            columns = [{"name": c["name"], "dataType": c["dataType"], "origin": "imported"} for c in self.columns]
+        except KeyError:
             return None
-        return [
-            {"name": column["name"], "dataType": kind, "origin": "imported"}
-            for column, kind in zip(self.columns, kinds, strict=True)
-        ]
+        return columns if all(map(itemgetter("dataType"), columns)) else None
 
     def read_columns(self) -> list[tuple[str, str | None, bool]]:
         """Name, type and whether an earlier analysis implied it, column by column."""

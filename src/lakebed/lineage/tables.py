@@ -47,6 +47,7 @@ class CatalogTable:
         "complete",
         "kind",
         "mismatch",
+        "name",
         "origin",
         "parts",
         "statement_index",
@@ -66,6 +67,7 @@ class CatalogTable:
         mismatch: bool = False,
     ) -> None:
         self.parts = parts
+        self.name = ".".join(parts)
         # read on first use: an imported schema may have thousands of tables of which a script reads three
         self._columns = columns
         self.origin = origin
@@ -76,10 +78,6 @@ class CatalogTable:
         self.complete = complete
         self.mismatch = mismatch
         self._relation: Relation | None = None
-
-    @property
-    def name(self) -> str:
-        return ".".join(self.parts)
 
     @property
     def columns(self) -> tuple[CatalogColumn, ...]:

@@ -29,6 +29,7 @@ class SelectOrigin(NamedTuple):
     scope: Scope
 
 
+_AROUND = (exp.Alias, exp.Paren)
 # What gives its argument's type.
 _PASSING = (exp.Window, exp.Max, exp.Min, exp.First, exp.Last, exp.AnyValue, exp.IgnoreNulls, exp.RespectNulls)
 _SAME_TYPE = (exp.Add, exp.Sub, exp.Mul)
@@ -89,7 +90,7 @@ class TypeInference:
 
     def expression_type(self, node: exp.Expr, scope: Scope) -> str | None:
         """The type of an expression's value."""
-        while isinstance(node, exp.Alias | exp.Paren):
+        while isinstance(node, _AROUND):
             node = node.args["this"]
         if isinstance(node, exp.Column):
             return self.column_type(node, scope)
@@ -156,7 +157,10 @@ class TypeInference:
             return
         if key in relation.by_key:
             types = self.column_types(relation)
-            yield from (kind for own, kind in zip(relation.keys, types, strict=True) if own == key)
+            if key in relation.keys and key not in relation.repeated:
+                yield types[relation.keys.index(key)]
+            else:
+                yield from (kind for own, kind in zip(relation.keys, types, strict=True) if own == key)
 
 
 def _shown(kind: exp.DataType | None, parser: str) -> str | None:

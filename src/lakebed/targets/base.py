@@ -269,7 +269,7 @@ class Settles(Protocol):
 
 @runtime_checkable
 class HoldsViews(Protocol):
-    """A target that keeps views beside its tables."""
+    """A target that is a database: it keeps views beside its tables and answers queries."""
 
     def replace_views(self, views: Mapping[str, str]) -> tuple[str, ...]:
         """Creates these views, each the SELECT of its name, in one transaction; returns those that were not so before.
@@ -280,4 +280,8 @@ class HoldsViews(Protocol):
 
     def map_keys(self, column: str) -> tuple[str, ...]:
         """Every key that the maps of this column have."""
+        ...
+
+    def query(self, select: str) -> "pa.Table":
+        """The rows of a SELECT in the target's own SQL."""
         ...

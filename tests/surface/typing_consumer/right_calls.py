@@ -153,6 +153,13 @@ def ask(spark: SparkSession) -> None:
     assert_type([view.sql for view in lakebed.views(Path("costs"), dialect=dialect).views], list[str])
 
 
+def convert(spark: SparkSession) -> None:
+    version: lakebed.FocusVersion = "1.3"
+    done = lakebed.focus("iceberg:billing.report", to=Path("focus"), version=version, spark=spark, redo=True)
+    assert_type(done, lakebed.FocusResult)
+    assert_type([(one.period, one.rows) for one in done.slices], list[tuple[str, int]])
+
+
 def try_out() -> Health:
     truth = lakebed.sample(Path("bills"), months=2, rows=10, kind="focus", format="parquet", layout="overwrite")
     assert_type(truth, lakebed.SampleTruth)

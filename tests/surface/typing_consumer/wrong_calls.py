@@ -45,6 +45,7 @@ lakebed.analyze_project(42)  # arg-type, reportArgumentType
 lakebed.impact("orders.amt", folders="models")  # call-arg, reportCallIssue
 lakebed.impact(drop="orders.amt", rename=["a=b"], folder="models")  # arg-type, reportArgumentType
 lakebed.compare_lineage("models")  # call-arg, reportCallIssue
+lakebed.focus("costs", to="focus", version="2.0")  # arg-type, reportArgumentType
 lakebed.views("costs", dialect="oracle")  # arg-type, reportArgumentType
 lakebed.sample(Path("bills"), kind="azure")  # arg-type, reportArgumentType
 lakebed.sample(Path("bills"), packing="zip")  # call-arg, reportCallIssue

@@ -28,7 +28,7 @@ from lakebed.targets.base import (
     TableState,
 )
 from lakebed.targets.duckdb.commit import delete_slice, forget_rows, insert_staged, keep_rows
-from lakebed.targets.duckdb.file import WAIT_SECONDS, Connection, DuckDBFile
+from lakebed.targets.duckdb.file import DEFAULT_SCHEMA, WAIT_SECONDS, Connection, DuckDBFile, OpenDatabase
 from lakebed.targets.duckdb.merge import merge_rows, null_keys, rows_of_new_table
 from lakebed.targets.duckdb.read import read, totals
 from lakebed.targets.duckdb.schema import evolve
@@ -57,14 +57,16 @@ class DuckDBTarget:
         staging: str | None = None,
         checkpoint: Checkpoint = pass_checkpoint,
         wait_seconds: float = WAIT_SECONDS,
+        database: OpenDatabase | None = None,
     ) -> None:
+        """`database` is the file as this process has it open already; a table in it may lie in any of its schemas."""
         path = local_path(absolute(file))
         if "?" in str(path):
             raise TargetError(
                 f"{path} cannot be a DuckDB file: DuckDB takes a ? in a path for the beginning of settings",
                 remedy="Choose a path without it.",
             )
-        self._file = DuckDBFile(path, wait_seconds=wait_seconds)
+        self._file = database or DuckDBFile(path, wait_seconds=wait_seconds)
         self._table = table
         self._storage = storage or Storage()
         self._checkpoint = checkpoint
@@ -75,7 +77,8 @@ class DuckDBTarget:
 
     @property
     def address(self) -> str:
-        return f"duckdb:{self._file.path}#{self._table}"
+        schema = "" if self._file.schema == DEFAULT_SCHEMA else f"{self._file.schema}."
+        return f"duckdb:{self._file.path}#{schema}{self._table}"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -218,6 +221,10 @@ class DuckDBTarget:
     def map_keys(self, column: str) -> tuple[str, ...]:
         with self._file.reading() as connection:
             return map_keys(connection, self._table, column)
+
+    def query(self, select: str) -> pa.Table:
+        with self._file.reading() as connection:
+            return connection.sql(select).to_arrow_table()
 
     @contextmanager
     def _changing(self, seen: TableState) -> Iterator[tuple[Connection, TableState]]:
