@@ -12,6 +12,7 @@ from tests.finops.conftest import Bucket, Line
 from tests.support.file_trees import everything
 
 import lakebed
+from lakebed.engines.spark.session import Session
 from lakebed.errors import ConfigError, NotFound, SchemaError, TargetError
 from lakebed.finops.diff_lines import diff_lines, markdown, total_lines
 
@@ -179,3 +180,20 @@ def test_two_bills_of_a_month_must_be_told_apart(bucket: Bucket, tmp_path: Path)
         lakebed.diff("duckdb:costs.duckdb#bill", period="2026-10")
     found = lakebed.diff("duckdb:costs.duckdb#bill", period="2026-10", report="one", to=tmp_path / "one")
     assert found.equal
+
+
+@pytest.mark.spark
+def test_spark_counts_the_same_groups(bucket: Bucket, spark_local: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source is converted and the table's files are counted by Spark's workers."""
+    monkeypatch.setattr("lakebed.table.slice_totals.WORKERS_FROM_BYTES", 0)
+    before, after = two_months(bucket, 5)
+    bucket.run("iceberg:billing.bill", retain="all")
+    bucket.deliver(MONTH, SECOND, after, files=3)
+    by, source = ["account", "service", "tag:team"], bucket.folder / "bucket"
+    planned = lakebed.diff("iceberg:billing.bill", period=MONTH, to=source, by=by, spark=spark_local.spark)
+    check(planned, before, after)
+    bucket.run("iceberg:billing.bill")
+    done = lakebed.diff("iceberg:billing.bill", period=MONTH, by=by, spark=spark_local.spark)
+    check(done, before, after)
+    day = lakebed.read("iceberg:billing.bill", as_of=bucket.day, spark=spark_local.spark)
+    assert day.count() == lakebed.sums("iceberg:billing.bill", as_of=bucket.day, spark=spark_local.spark).totals.rows

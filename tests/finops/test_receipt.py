@@ -177,9 +177,10 @@ def test_a_hostile_receipt_reads_nothing_else(bucket: Bucket, tmp_path: Path) ->
     forged.write_text(json.dumps({**facts, "deliveries": [{**delivery, "columns": [column]}]}))
     with pytest.raises(SourceError, match="not a receipt"):
         lakebed.verify_receipt(forged)
-    forged.write_text("[]")
-    with pytest.raises(SourceError, match="not a receipt"):
-        lakebed.verify_receipt(forged)
+    for text in ("[]", "{}", "no JSON", json.dumps({**facts, "deliveries": [{**delivery, "files": [{"uri": 1}]}]})):
+        forged.write_text(text)
+        with pytest.raises(SourceError, match="not a receipt"):
+            lakebed.verify_receipt(forged)
     with pytest.raises(NotFound):
         lakebed.verify_receipt(tmp_path / "nowhere.json")
 

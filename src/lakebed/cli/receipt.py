@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import lakebed
-from lakebed.cli.frame import OUT, Json, Workdir, reporting, show, warn
+from lakebed.cli.frame import OUT, Json, Workdir, count, reporting, show, warn
 from lakebed.cli.options import split_names
 from lakebed.errors import ConfigError
 
@@ -55,8 +55,10 @@ def _draw(made: "lakebed.Receipt", json_file: Path, page: Path) -> None:
     for row in made.rows:
         OUT.print("  ".join("NULL" if value is None else value for value in row), markup=False, highlight=False)
     files = sum(len(one["files"]) for one in made.facts["deliveries"])
+    deliveries = len(made.facts["deliveries"])
     OUT.print(
-        f"rests on {len(made.facts['deliveries'])} deliveries with {files} files; {json_file} and {page} say which",
+        f"rests on {deliveries} deliver{'y' if deliveries == 1 else 'ies'} with {count(files, 'file')}; "
+        f"{json_file} and {page} say which",
         markup=False,
     )
 

@@ -19,7 +19,7 @@ from lakebed.model import PERIOD, RESERVED_COLUMNS, Delivery
 from lakebed.pipeline.discover import discover_to_load
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.reconcile import reconcile
-from lakebed.schema.duckdb import to_duckdb
+from lakebed.schema.duckdb import quote_literal, to_duckdb
 from lakebed.schema.identity import Identities
 from lakebed.schema.types import Schema, fold
 from lakebed.source.filters import DiscoverFilters
@@ -120,7 +120,7 @@ def _ask(
     periods: frozenset[str] | None,
     workdir: str | os.PathLike[str] | None,
 ) -> dict[str, Any]:
-    condition = None if periods is None else " OR ".join(f"{PERIOD} = '{one}'" for one in sorted(periods))
+    condition = None if periods is None else " OR ".join(f"{PERIOD} = {quote_literal(one)}" for one in sorted(periods))
     rows = read(address, columns=used.names, where=condition, workdir=workdir)
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")

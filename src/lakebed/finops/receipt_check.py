@@ -121,20 +121,33 @@ def read_receipt(path: str | os.PathLike[str]) -> Mapping[str, Any]:
         facts: Mapping[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
         if facts["receipt"] != FORMAT:
             raise SourceError(f"{path} is a receipt of format {facts['receipt']}", remedy="Upgrade lakebed.")
-        for column in (one for each in facts["deliveries"] for one in each["columns"]):
-            if not _TYPE.fullmatch(column["type"]):
-                raise ValueError(f"the type {column['type']!r:.60}")
-        for file in (one for each in facts["deliveries"] for one in each["files"]):
-            if file["content"] not in ("csv", "parquet") or file["compression"] not in ("none", "gzip", "zip"):
-                raise ValueError(f"the format of {file['uri']!r:.200}")
-        _ = facts["sql"], facts["tableName"], facts["result"]["rows"], facts["sha256"]
+        for delivery in facts["deliveries"]:
+            _require_delivery(delivery)
+        result = facts["result"]
+        texts = [facts["sql"], facts["tableName"], facts["sha256"], *(one["name"] for one in result["columns"])]
+        values = [value for row in result["rows"] for value in row if value is not None]
+        if not all(isinstance(one, str) for one in (*texts, *values)):
+            raise ValueError("a value of it is no text")
     except FileNotFoundError:
         raise NotFound(f"there is no receipt {path}", uri=os.fspath(path)) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(
             f"{path} is not a receipt: {type(error).__name__} {error}", remedy="Give the JSON file of a receipt."
         ) from error
     return facts
+
+
+def _require_delivery(delivery: Mapping[str, Any]) -> None:
+    for column in delivery["columns"]:
+        if not _TYPE.fullmatch(column["type"]):
+            raise ValueError(f"the type {column['type']!r:.60}")
+    for file in delivery["files"]:
+        if file["content"] not in ("csv", "parquet") or file["compression"] not in ("none", "gzip", "zip"):
+            raise ValueError(f"the format of {file['uri']!r:.200}")
+    named = [*((one["original"], one["name"]) for one in delivery["columns"]), *delivery["constants"].items()]
+    files = [(one["uri"], one["sha256"]) for one in delivery["files"]]
+    if not all(isinstance(text, str) for pair in (*named, *files, (delivery["delivery"],)) for text in pair):
+        raise ValueError("a name of it is no text")
 
 
 def fingerprint(facts: Mapping[str, Any]) -> str:

@@ -56,7 +56,7 @@ from lakebed.targets.iceberg.state import (
     version,
 )
 from lakebed.targets.iceberg.transaction import OneCommit
-from lakebed.targets.load_log import LoadStep, LoggedLoad
+from lakebed.targets.load_log import LoadLog, LoadStep, LoggedLoad
 from lakebed.targets.scan import ScanPlan
 from lakebed.targets.shared.containment import require_no_link
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
@@ -445,6 +445,9 @@ class IcebergTarget:
         """Every snapshot that is not expired, the oldest first."""
         table = self.table()
         return () if table is None else maintenance.snapshots(table)
+
+    def load_log(self) -> LoadLog:
+        return read_log(self.existing_table().metadata.properties, self.branch, name=self.name)
 
     def read_snapshot(self, snapshot: int, columns: Sequence[str]) -> pads.Dataset | pa.Table:
         """These columns of an earlier snapshot."""
