@@ -62,7 +62,7 @@ def _snapshots(snapshots: Sequence[lakebed.SnapshotRecord]) -> Iterator[str]:
         merged = f"merge {ours['merge.strategy']}" if "merge.strategy" in ours else None
         what = ours.get("operation") or merged or snapshot.operation
         rows = "" if snapshot.rows is None else f"  {snapshot.rows:,} rows"
-        delivery = " ".join(filter(None, (ours.get("period"), ours.get("delivery"))))
+        delivery = " ".join(filter(None, (ours.get("period"), ours.get("delivery"), ours.get("dbt.model"))))
         added = f"  + {_first_few(snapshot.added_columns)}" if snapshot.added_columns else ""
         wider = f"  wider: {_first_few(snapshot.widened_columns)}" if snapshot.widened_columns else ""
         shown = f"  [{', '.join(snapshot.refs)}]" if set(snapshot.refs) - {"main"} else ""
