@@ -61,6 +61,7 @@ def test_steps_up_and_down(analysis: Analysis) -> None:
     costs = next(node for node in part.nodes if node.id == "app.costs")
     report = next(node for node in part.nodes if node.id == "app.report")
     assert (costs.more_up, costs.more_down) == (1, 0)
+    assert (costs.statements, costs.file) == ((1,), "models/a.sql")
     assert report.more_up == 1
     assert names(seen(analysis, tables=("app.monthly",), up=0, down=0)) == {"app.monthly"}
     assert "raw.cur" in names(seen(analysis, tables=("app.monthly",), up=2, down=0))

@@ -91,6 +91,7 @@ export interface GraphNode {
   members: number;
   mark: Mark;
   statements: number[];
+  file: string | null;
   x: number;
   y: number;
   width: number;

@@ -17,6 +17,7 @@ interface Table {
   columns: Column[];
   temporary: boolean;
   written_by: number[];
+  file: string | null;
   folder: string;
   schema: string;
   /** where the layout of the whole has it: its layer, and its place from above */
@@ -316,6 +317,7 @@ function lookAround(data: Embedded, tables: Map<string, Table>, up: Map<string, 
       members: group.length,
       mark: marks.includes("picked") ? "picked" : (marks[0] ?? null),
       statements: grouped ? [] : table.written_by,
+      file: grouped ? null : table.file,
       x: 0,
       y: Math.min(...group.map((one) => one.y)),
       width: sizes.width,

@@ -29,7 +29,9 @@ class TableFacts:
     temporary: bool
     # the statements that write it
     written_by: tuple[int, ...]
-    # the folder of the file that makes it, and its schema: what tables can be grouped by
+    # the file that makes it
+    file: str | None
+    # the folder of that file, and its schema: what tables can be grouped by
     folder: str
     schema: str
 
@@ -122,6 +124,7 @@ def _tables(result: AnalyzeResult, links: Iterable[Link]) -> Iterator[TableFacts
             ),
             declared is not None and declared.temporary,
             tuple(written.get(name, ())),
+            file,
             str(PurePath(file).parent) if file else "",
             name.rpartition(".")[0],
         )

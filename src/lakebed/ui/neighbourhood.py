@@ -82,7 +82,9 @@ class Node:
     # how many tables a group has
     members: int
     mark: Mark | None
+    # the statements that write it, and the file of the first
     statements: tuple[int, ...]
+    file: str | None
     x: int
     y: int
     width: int
@@ -398,6 +400,7 @@ class _Boxes:
                 members=len(members),
                 mark="picked" if "picked" in marks else marks[0] if marks else None,
                 statements=() if name in self._groups else facts.written_by,
+                file=None if name in self._groups else facts.file,
                 x=places[name].x,
                 y=places[name].y,
                 width=BOX_WIDTH,

@@ -20,6 +20,8 @@ import { Toolbar } from "./Toolbar";
 import { downloadPng, downloadSvg, toMermaid } from "./pictures";
 
 const NOTHING: Highlight[] = [];
+// Tables that are shown without a focus: the limit of lakebed.ui.neighbourhood.
+const MOST_WHOLE = 60;
 
 function viewOf(address: Address): View {
   const { table, column_table, column, up, down, only, predicates, expanded, whole } = address;
@@ -47,6 +49,8 @@ export function LineagePage({ source, project, live, address, go, drafts, onDraf
   const [edge, setEdge] = useState<GraphEdge | null>(null);
   const [marks, setMarks] = useState<Highlight[]>(NOTHING);
   const [searched, setSearched] = useState("");
+  const [ring, setRing] = useState("");
+  const whole = project.tables <= MOST_WHOLE && address.table.length === 0;
   const view = viewOf(address);
   const key = `${analysis} ${JSON.stringify(view)}`;
   const inGraph = address.mode === "graph";
@@ -71,7 +75,8 @@ export function LineagePage({ source, project, live, address, go, drafts, onDraf
   const actions = useMemo<BoxActions>(
     () => ({
       pick,
-      focus: (table) => go({ table: [table], column: "", column_table: "", only: false, grown_up: [], grown_down: [] }),
+      focus: (table, made) =>
+        go({ table: [table], column: "", column_table: "", only: false, grown_up: [], grown_down: [], file: made ?? address.file }),
       hide: (table) => go({ hidden: added(address.hidden, table) }),
       expand: (table) => go({ expanded: added(address.expanded, table) }),
       whole: (table) => go({ whole: added(address.whole, table) }),
@@ -88,6 +93,7 @@ export function LineagePage({ source, project, live, address, go, drafts, onDraf
   const leave = useCallback(() => {
     setEdge(null);
     setMarks(NOTHING);
+    setRing("");
     if (address.column) go({ column: "", column_table: "", only: false });
   }, [go, address.column]);
   useEffect(() => {
@@ -114,16 +120,21 @@ export function LineagePage({ source, project, live, address, go, drafts, onDraf
     if (first) showPlace(first);
   }, [edge, places.data, places.loading, showPlace]);
 
+  // a table that is looked at alone shows the statement that makes it
+  const only = address.table.length === 1 ? address.table[0] : undefined;
+  useEffect(() => {
+    const made = only !== undefined && !edge ? shown?.statements.find((one) => one.table === only) : undefined;
+    if (made) setMarks([{ start: made.start, end: made.end, kind: "statement" }]);
+  }, [only, shown, edge]);
+
   const showIssue = (issue: Diagnostic) => {
     if (issue.file === null) return;
     go({ file: issue.file }, true);
     if (issue.start !== null && issue.end !== null) setMarks([{ start: issue.start, end: issue.end, kind: "source" }]);
   };
   const clickText = (offset: number) => {
-    if (!shown || drafts[file] !== undefined) {
-      if (shown && shown.sql !== drafts[file]) return;
-    }
-    if (!shown) return;
+    // positions are those of the text that was analysed
+    if (!shown || shown.sql !== (drafts[file] ?? shown.sql)) return;
     const name = shown.names
       .filter((one) => offset >= one.start && offset <= one.end)
       .sort((a, b) => Number(b.column !== null) - Number(a.column !== null))[0];
@@ -133,13 +144,15 @@ export function LineagePage({ source, project, live, address, go, drafts, onDraf
       return;
     }
     const table = name?.table ?? shown.statements.find((one) => offset >= one.start && offset <= one.end)?.table;
-    if (table) go({ table: [table], column: "", column_table: "", mode: "graph" });
+    if (!table) return;
+    // what is shown whole stays as it is while somebody writes
+    if (whole) setRing(table);
+    else go({ table: [table], column: "", column_table: "", mode: "graph" });
   };
   const onFound = (found: Found) => {
     setEdge(null);
-    const small = project.tables <= 60 && address.table.length === 0;
     if (found.column === null) go({ table: [found.table], column: "", column_table: "", mode: "graph" });
-    else go({ table: small ? [] : [found.table], column_table: found.table, column: found.column, mode: "graph" });
+    else go({ table: whole ? [] : [found.table], column_table: found.table, column: found.column, mode: "graph" });
   };
 
   const data = part.data;
@@ -152,6 +165,7 @@ export function LineagePage({ source, project, live, address, go, drafts, onDraf
         link: () => void navigator.clipboard?.writeText(location.href),
       }
     : null;
+  const focused = useMemo(() => [...address.table, ring], [address.table, ring]);
   const open = useMemo(() => [...address.expanded, ...address.whole], [address.expanded, address.whole]);
   const found = useMemo(() => {
     const wanted = searched.trim().toLowerCase();
@@ -201,7 +215,7 @@ export function LineagePage({ source, project, live, address, go, drafts, onDraf
             <>
               <Graph
                 part={data}
-                focused={address.table}
+                focused={focused}
                 open={open}
                 picked={picked}
                 edge={edge}

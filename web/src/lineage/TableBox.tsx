@@ -5,7 +5,7 @@ import { shorten } from "../names";
 
 export interface BoxActions {
   pick(table: string, column: string): void;
-  focus(table: string): void;
+  focus(table: string, file: string | null): void;
   hide(table: string): void;
   expand(table: string): void;
   whole(table: string): void;
@@ -41,7 +41,7 @@ export const TableBox = memo(function TableBox({ data }: NodeProps<TableNode>) {
           type="button"
           className="table-name nodrag"
           title={node.label}
-          onClick={() => (group ? actions.open(node.label) : actions.focus(node.id))}
+          onClick={() => (group ? actions.open(node.label) : actions.focus(node.id, node.file))}
         >
           {shorten(node.label, node.temporary || node.resolution === "unknown" ? 15 : 19)}
         </button>
