@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 IN_PARALLEL := -n $(WORKERS) --dist loadfile
 
-.PHONY: setup demo test test-fast test-full faults check bench docs lock clean help
+.PHONY: setup demo test test-fast test-full faults check bench docs web web-check lock clean help
 
 help:            ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -49,6 +49,12 @@ bench: $(READY)  ## ours and the peers side by side, ratios printed
 
 docs: $(READY)   ## write the generated pages
 	$(BIN)/python -m lakebed.cli.reference docs
+
+web: $(READY)    ## build the explorer's pages from /web into the package (needs Node)
+	@scripts/web
+
+web-check:       ## build them elsewhere and compare; without Node it says so
+	@scripts/web check
 
 lock:            ## pin the dependencies
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra all --group dev \

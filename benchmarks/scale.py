@@ -79,12 +79,29 @@ def small_files(folder: Path, size: int) -> Path:
 def large_month(folder: Path, size: int) -> Path:
     """A month of so many rows in files of one size. A few files are written, and linked as often as they are wanted."""
     made = cur.make(folder / "large", rows=DISTINCT_ROWS, count=COLUMNS, files=DISTINCT_ROWS // ROWS_PER_LARGE_FILE)
-    place = folder / f"rows-{size}" / "large" / "2026-10"
+    bucket = folder / f"rows-{size}"
+    place = bucket / "billing" / "large" / "20261001-20261101" / "20261103T000000Z"
     if not place.exists():
         place.mkdir(parents=True)
-        for number in range(size // ROWS_PER_LARGE_FILE):
-            place.joinpath(f"part-{number:05d}.csv.gz").hardlink_to(made[number % len(made)])
-    return place.parents[1]
+        files = [place / f"large-{number:05d}.csv.gz" for number in range(1, size // ROWS_PER_LARGE_FILE + 1)]
+        for number, file in enumerate(files):
+            file.hardlink_to(made[number % len(made)])
+        words = {"text": "String", "decimal": "BigDecimal", "timestamp": "DateTime"}
+        manifest = {
+            "assemblyId": place.name,
+            "account": "111122223333",
+            "columns": [
+                {"category": header.partition("/")[0], "name": header.partition("/")[2], "type": words[kind]}
+                for header, kind in cur.columns(COLUMNS)
+            ],
+            "compression": "GZIP",
+            "reportName": "large",
+            "billingPeriod": {"start": "20261001T000000.000Z"},
+            "bucket": "bills",
+            "reportKeys": [str(file.relative_to(bucket)) for file in files],
+        }
+        (place / "large-Manifest.json").write_text(json.dumps(manifest))
+    return bucket
 
 
 def run_months(size: Size, spark: "SparkSession") -> int:

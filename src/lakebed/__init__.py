@@ -17,6 +17,7 @@ PUBLIC: dict[str, str] = {
     "compact": "lakebed.table.compact",
     "analyze_project": "lakebed.lineage.project",
     "compare_lineage": "lakebed.changes.compare",
+    "diff": "lakebed.finops.diff",
     "discover": "lakebed.pipeline.discover",
     "doctor": "lakebed.health",
     "evolve": "lakebed.table.evolve",
@@ -29,6 +30,7 @@ PUBLIC: dict[str, str] = {
     "plan": "lakebed.pipeline.plan",
     "publish": "lakebed.table.publish",
     "read": "lakebed.table.read",
+    "receipt": "lakebed.finops.receipt",
     "reconcile": "lakebed.pipeline.reconcile",
     "rollback": "lakebed.table.history",
     "run": "lakebed.pipeline.run",
@@ -38,6 +40,7 @@ PUBLIC: dict[str, str] = {
     "status": "lakebed.pipeline.status",
     "sums": "lakebed.finops.sums",
     "sweep": "lakebed.table.sweep",
+    "verify_receipt": "lakebed.finops.receipt_check",
     "views": "lakebed.finops.views",
     "write": "lakebed.table.write",
     # what they return
@@ -49,6 +52,9 @@ PUBLIC: dict[str, str] = {
     "ComparedEdge": "lakebed.changes.compare",
     "DeliveryReport": "lakebed.pipeline.reports",
     "DeliveryTruth": "lakebed.samples",
+    "Diff": "lakebed.finops.diff",
+    "DiffPart": "lakebed.finops.diff",
+    "DiffSide": "lakebed.finops.diff",
     "Difference": "lakebed.pipeline.reports",
     "DiscoverReport": "lakebed.source.discover",
     "EvolutionPlan": "lakebed.schema.evolve",
@@ -66,6 +72,7 @@ PUBLIC: dict[str, str] = {
     "PlannedDelivery": "lakebed.pipeline.plan",
     "ReachedColumn": "lakebed.changes.result",
     "Publication": "lakebed.targets.snapshots",
+    "Receipt": "lakebed.finops.receipt",
     "ReconcileReport": "lakebed.pipeline.reconcile",
     "ReconciledLoad": "lakebed.pipeline.reconcile",
     "Reconciliation": "lakebed.pipeline.reports",
@@ -80,6 +87,7 @@ PUBLIC: dict[str, str] = {
     "Sums": "lakebed.finops.sums",
     "Swept": "lakebed.table.sweep",
     "TableReport": "lakebed.pipeline.reports",
+    "Verification": "lakebed.finops.receipt_check",
     "View": "lakebed.finops.views",
     "ViewsResult": "lakebed.finops.views",
     "WriteResult": "lakebed.table.write_spec",
@@ -128,11 +136,19 @@ if TYPE_CHECKING:
     from lakebed.engines.protocols.merge import MergeInput as MergeInput
     from lakebed.errors import DatasetMergeError as DatasetMergeError
     from lakebed.errors import LakebedError as LakebedError
+    from lakebed.finops.diff import Diff as Diff
+    from lakebed.finops.diff import DiffPart as DiffPart
+    from lakebed.finops.diff import DiffSide as DiffSide
+    from lakebed.finops.diff import diff as diff
     from lakebed.finops.focus import FocusResult as FocusResult
     from lakebed.finops.focus import FocusSlice as FocusSlice
     from lakebed.finops.focus import focus as focus
     from lakebed.finops.focus_mapping import FocusVersion as FocusVersion
     from lakebed.finops.projection import Dialect as Dialect
+    from lakebed.finops.receipt import Receipt as Receipt
+    from lakebed.finops.receipt import receipt as receipt
+    from lakebed.finops.receipt_check import Verification as Verification
+    from lakebed.finops.receipt_check import verify_receipt as verify_receipt
     from lakebed.finops.sums import LoadSums as LoadSums
     from lakebed.finops.sums import Sums as Sums
     from lakebed.finops.sums import sums as sums

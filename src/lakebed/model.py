@@ -269,12 +269,31 @@ class WrittenFile:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupKey:
+    """What rows are grouped by: the first of these columns that has a value; of a map, the value under a key."""
+
+    sources: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTotals:
+    """Rows and exact sums of one group."""
+
+    rows: int
+    sums: Mapping[str, Decimal] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Totals:
-    """Rows and exact sums of a slice; `by_currency` has the sums again for each currency code."""
+    """Rows and exact sums of a slice; `by_currency` has the sums again for each currency code.
+
+    Where rows were grouped, `groups` has them by the currency, '' without one, and a value for each key.
+    """
 
     rows: int
     sums: Mapping[str, Decimal] = field(default_factory=dict)
     by_currency: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+    groups: Mapping[tuple[str | None, ...], GroupTotals] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,16 @@
 """The HTML format in a real browser: the graph is drawn, and a click shows what a column comes from and reaches."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.support.browsers import chromium, columns_marked, open_page
 
-import lakebed
-from lakebed.lineage import Script
-from lakebed.lineage.export import export
-from lakebed.lineage.export.script_texts import ScriptTexts
+from lakebed.lineage.analyze import Script
+from lakebed.lineage.project import trace_project
+from lakebed.lineage.project_files import Project
+from lakebed.ui.page import to_html
 
 pytestmark = pytest.mark.browser
 
@@ -24,84 +25,77 @@ SELECT * FROM elsewhere;
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(
-            executable_path=chromium,
-            args=["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
+def browser() -> Iterator[Any]:
+    with chromium() as launched:
         yield launched
-        launched.close()
 
 
-def written_page(folder: Path, sql: str, file: str = "costs.sql") -> Path:
-    scripts = [Script(sql, file)]
+def written_page(folder: Path, sql: str, file: str = "costs.sql") -> str:
+    project = Project((Script(sql, file),), ordered=True)
+    traced = trace_project(project, dialect="duckdb", references=True)
     page = folder / "lineage.html"
-    page.write_text(export(lakebed.analyze(scripts, dialect="duckdb"), "html", ScriptTexts(scripts)), encoding="utf-8")
-    return page
-
-
-def opened_page(browser, file: Path):  # type: ignore[no-untyped-def]
-    """The page, and what goes wrong in it: errors, requests that leave the machine, what its policy refuses."""
-    opened = browser.new_page(viewport={"width": 1400, "height": 800})
-    problems: list[str] = []
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("console", lambda said: problems.append(said.text) if said.type in ("error", "warning") else None)
-    opened.on("request", lambda request: problems.append(request.url) if "file:" not in request.url else None)
-    opened.goto(file.as_uri())
-    return opened, problems
+    page.write_text(to_html(project, traced, dialect="duckdb"), encoding="utf-8")
+    return page.as_uri()
 
 
 @pytest.fixture(scope="module")
-def page(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:  # type: ignore[no-untyped-def]
-    opened, problems = opened_page(browser, written_page(tmp_path_factory.mktemp("page"), SQL))
+def page(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    opened, problems = open_page(browser, written_page(tmp_path_factory.mktemp("page"), SQL))
+    opened.wait_for_selector(".table")
     yield opened
     assert problems == []
 
 
-def test_every_table_and_column_is_drawn(page) -> None:  # type: ignore[no-untyped-def]
+def test_every_table_and_column_is_drawn(page: Any) -> None:
     tables = page.eval_on_selector_all(".table", "all => all.map(t => t.dataset.table)")
     assert {"cur", "costs", "monthly", "ranked", "report", "accounts", "elsewhere"} <= set(tables)
-    assert page.locator("svg path").count() > 10
-    assert page.locator("svg path.doubt").count() >= 1
+    assert page.locator("svg path.edge").count() > 10
+    assert page.locator("svg.edges path.doubt").count() >= 1
+    assert "CREATE VIEW costs AS" in page.inner_text(".editor .cm-content")
 
 
-def test_boxes_do_not_cover_each_other(page) -> None:  # type: ignore[no-untyped-def]
+def test_boxes_do_not_cover_each_other(page: Any) -> None:
     boxes = page.eval_on_selector_all(
-        ".table", "all => all.map(t => [t.offsetLeft, t.offsetTop, t.offsetWidth, t.offsetHeight])"
+        ".table", "all => all.map(t => t.getBoundingClientRect()).map(b => [b.x, b.y, b.width, b.height])"
     )
     for number, (x1, y1, w1, h1) in enumerate(boxes):
         for x2, y2, w2, h2 in boxes[number + 1 :]:
             assert x1 + w1 <= x2 or x2 + w2 <= x1 or y1 + h1 <= y2 or y2 + h2 <= y1
 
 
-def test_a_click_shows_where_a_column_comes_from_and_what_it_reaches(page, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_click_shows_where_a_column_comes_from_and_what_it_reaches(page: Any) -> None:
     page.click('.table[data-table="monthly"] .column[data-column="total"]')
-    lit = page.eval_on_selector_all(".column.up", "all => all.map(c => c.title)")
-    assert set(lit) == {"costs.amount", "cur.unblended_cost"}
-    reached = page.eval_on_selector_all(".column.down", "all => all.map(c => c.title)")
-    assert set(reached) == {"ranked.total", "ranked.place", "report.total", "report.place"}
-    assert page.locator("svg path.up").count() == 2
-    side = page.inner_text("aside")
-    assert "monthly.total" in side
-    assert "CREATE TABLE monthly AS" in side
-    page.screenshot(path=str(tmp_path / "picked.png"))
+    page.wait_for_selector(".column.up")
+    assert columns_marked(page, "up") == {"costs.amount", "cur.unblended_cost"}
+    assert columns_marked(page, "down") == {"ranked.total", "ranked.place", "report.total", "report.place"}
+    assert page.locator("svg.edges path.edge.up").count() == 2
+    assert "monthly.total" in page.inner_text("aside.details")
+    page.check("text=only its paths")
+    page.wait_for_function("document.querySelectorAll('.table').length === 5")
     page.keyboard.press("Escape")
+    page.wait_for_selector('.table[data-table="elsewhere"]')
     assert page.locator(".column.up").count() == 0
-    assert "UNKNOWN_TABLE" in page.inner_text("aside")
+    assert "UNKNOWN_TABLE" in page.inner_text("aside.details")
 
 
-def test_search_finds_a_column_and_predicates_can_be_shown(page) -> None:  # type: ignore[no-untyped-def]
+def test_an_edge_shows_both_of_its_places(page: Any) -> None:
+    page.dispatch_event("""path[data-edge='["costs","amount","monthly","total","value"]']""", "click")
+    page.wait_for_selector(".editor .cm-mark-target")
+    assert page.inner_text(".editor .cm-mark-source") == "amount"
+    assert "sum(amount) AS total" in "".join(page.locator(".editor .cm-mark-target").all_inner_texts())
+    page.keyboard.press("Escape")
+
+
+def test_search_finds_a_column_and_predicates_can_be_shown(page: Any) -> None:
     page.fill("#search", "costs.amo")
-    assert page.inner_text("aside h2 >> nth=0") == "costs.amount"
-    before = page.locator("svg path").count()
+    page.wait_for_selector("#search-results [role=option]")
+    page.press("#search", "Enter")
+    page.wait_for_selector("section[aria-label='picked column']")
+    assert page.inner_text("aside.details h2 >> nth=0").startswith("costs.amount")
+    before = page.locator("svg.edges path.edge").count()
     page.check("#predicates")
-    assert page.locator("svg path").count() > before
-    page.fill("#search", "")
+    page.wait_for_selector("svg.edges path.edge.filter")
+    assert page.locator("svg.edges path.edge").count() > before
 
 
 INJECTIONS = {
@@ -123,8 +117,8 @@ INJECTIONS = {
 
 
 @pytest.mark.parametrize("way", INJECTIONS)
-def test_what_is_injected_does_not_run(browser, tmp_path: Path, way: str) -> None:  # type: ignore[no-untyped-def]
-    opened, problems = opened_page(browser, written_page(tmp_path, SQL))
+def test_what_is_injected_does_not_run(browser: Any, tmp_path: Path, way: str) -> None:
+    opened, problems = open_page(browser, written_page(tmp_path, SQL))
     # The refusal comes as an event when the browser has looked at what was injected.
     refused = opened.evaluate(
         f"""() => new Promise(done => {{
@@ -147,14 +141,20 @@ SELECT * FROM "<svg/onload=pwned=1>";
 """
 
 
-def test_names_that_are_markup_are_shown_as_they_are(browser, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_names_that_are_markup_are_shown_as_they_are(browser: Any, tmp_path: Path) -> None:
     file = "<script>pwned = 1</script>.sql"
-    opened, problems = opened_page(browser, written_page(tmp_path, HOSTILE, file))
+    opened, problems = open_page(browser, written_page(tmp_path, HOSTILE, file))
+    opened.wait_for_selector(".table")
     tables = opened.eval_on_selector_all(".table", "all => all.map(t => t.dataset.table)")
     assert {"</script><script>pwned = 1</script>", "<b onclick=pwned>", "<svg/onload=pwned=1>"} <= set(tables)
     opened.locator(".column").first.click()
     opened.fill("#search", "onerror")
-    assert opened.locator("img, svg[onload], b, .table script").count() == 0
+    opened.wait_for_selector("#search-results [role=option]")
+    for page in ("#/schema", "#/lineage?mode=list", "#/lineage?mode=matrix", "#/lineage?mode=overview"):
+        opened.evaluate(f"location.hash = '{page}'")
+        opened.wait_for_selector(".schema-table" if "schema" in page else ".canvas[data-mode]")
+        assert opened.locator("img, svg[onload], b, #root script").count() == 0
+    assert "pwned" in opened.content()
     assert opened.evaluate("typeof pwned") == "undefined"
     assert problems == []
     opened.close()

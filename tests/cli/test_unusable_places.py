@@ -69,6 +69,8 @@ WITH_TARGET = {
     "evolve, asked": "evolve {table} --schema rows.parquet --dry-run",
     "history": "history {table}",
     "sums": "sums {table}",
+    "diff": "diff {table} --period 2026-10",
+    "receipt": "receipt SELECT/**/1 --target {table}",
     "rollback": "rollback {table} 1",
     "sweep": "sweep {table} --expire-days 1",
     "write": "write rows.parquet {table}",
@@ -92,11 +94,13 @@ WITH_WORKDIR = {
     "evolve": "evolve parquet:evolved --schema rows.parquet",
     "history": "history parquet:good",
     "sums": "sums parquet:good",
+    "diff": "diff parquet:good --period 2026-10",
+    "receipt": "receipt SELECT/**/1 --target parquet:good",
     "sweep": "sweep",
     "ingest": "ingest rows.parquet --target parquet:ingested",
 }
 # `publish` takes a branch, which only a table that is there can have.
-NEITHER = {"demo", "sample", "lineage", "impact", "publish", "doctor", "dbt"}
+NEITHER = {"demo", "sample", "lineage", "impact", "ui", "publish", "doctor", "dbt"}
 
 
 @dataclass(frozen=True)
@@ -374,6 +378,9 @@ FILES = [
     ("sample text/bills --months 1 --rows 4", "text"),
     ("lineage sealed/query.sql", "sealed"),
     ("lineage query.sql --schema sealed/schema.json", "sealed"),
+    ("ui nowhere.sql --no-open", "nowhere.sql"),
+    ("ui sealed/query.sql --no-open", "sealed"),
+    ("ui query.sql --schema duckdb:text --no-open", "text"),
     ("lineage query.sql --schema duckdb:text", "text"),
     ("lineage query.sql --schema duckdb:sealed/file", "sealed"),
     ("lineage query.sql --schema parquet:text", "text"),

@@ -149,3 +149,24 @@ def test_a_table_of_both_formats_has_the_values_of_both() -> None:
 def test_what_is_no_bill_is_refused(columns: dict[str, DataType]) -> None:
     with pytest.raises(SchemaError, match=r"no table of a Cost and Usage Report.*lineItem/UnblendedCost"):
         find_bill_columns(table(columns), table="t")
+
+
+def test_the_columns_that_published_queries_read_are_there() -> None:
+    """Names that statements of the CUR Query Library and of CUDOS ask for, the rarer ones among them."""
+    read = """
+        year month billing_period bill_bill_type bill_payer_account_id line_item_availability_zone line_item_tax_type
+        pricing_lease_contract_length pricing_offering_class pricing_public_on_demand_rate pricing_purchase_option
+        product_bundle product_cache_engine product_database_engine product_deployment_option product_description
+        product_direct_connect_location product_from_location product_group product_instance_type_family product_license
+        product_memory product_operating_system product_physical_processor product_port_speed product_region
+        product_running_mode product_software_included product_storage product_to_location product_transfer_type
+        product_usage_family product_usagetype product_vcpu product_volume_api_name product_volume_type
+        reservation_end_time reservation_number_of_reservations reservation_reservation_a_r_n
+        reservation_total_reserved_units reservation_unused_quantity
+        savings_plan_amortized_upfront_commitment_for_billing_period savings_plan_end_time
+        savings_plan_recurring_commitment_for_billing_period savings_plan_savings_plan_rate savings_plan_start_time
+        split_line_item_parent_resource_id split_line_item_split_usage split_line_item_unused_cost
+    """
+    for columns in (CUR, CUR2):
+        plan = plan_athena(find_bill_columns(table(columns), table="t"))
+        assert set(read.split()) - set(plan.names) == set()

@@ -162,6 +162,10 @@ def test_months_follow_their_deliveries(tmp_path: Path, monkeypatch: pytest.Monk
     assert set(lakebed.read(goal).to_table().column("ServiceProviderName").to_pylist()) == {"AWS"}
     redone = lakebed.focus(bill, to=goal, version="1.3", redo=True, workdir=tmp_path / "work")
     assert [one.action for one in redone.slices] == ["written", "written"]
+    summed = {(one.period, code): sums["BilledCost"] for one in redone.slices for code, sums in one.sums.items()}
+    query = "SELECT lakebed_period, BillingCurrency, sum(BilledCost) FROM focus GROUP BY ALL"
+    assert {code for _, code in summed} == {"EUR", "USD"}
+    assert summed == {(period, code): amount for period, code, amount in asked(lakebed.read(goal).to_table(), query)}
 
 
 def traced(bill: LoadedBill) -> dict[str, set[str]]:

@@ -16,8 +16,10 @@ from lakebed.cli import build
 from lakebed.engines.spark.session import Session
 from lakebed.errors import ConfigError, EngineError, NotFound, SchemaError, TargetError
 from lakebed.finops.projection import DIALECTS, Dialect
+from lakebed.finops.views import default_relation, view_name
 from lakebed.samples import SampleSpec, make_sample
 from lakebed.source.billing_dictionary import CUR2_COLUMNS, CUR_COLUMNS
+from lakebed.workspace import Workspace
 
 BILLS = [("cur", "spec"), ("cur", "athena"), ("cur2", "spec")]
 # Over each view, what a query for the other format would say.
@@ -120,6 +122,23 @@ def test_duckdb_reads_a_parquet_table_through_the_printed_views() -> None:
             connection.execute(view.sql)
         found = connection.sql(ATHENA.format(f"{TABLE}_athena")).fetchall()
     assert sorted(map(repr, found)) == sorted(map(repr, ask(same, ATHENA.format(f"{TABLE}_athena"))))
+
+
+@pytest.mark.parametrize(
+    ("address", "dialect", "relation", "view"),
+    [
+        ("iceberg:billing.report", "spark", "`billing`.`report`", "`billing`.`report_cur2`"),
+        ("iceberg:a.b.report@dev", "trino", '"a"."b"."report"', '"a"."b"."report_cur2"'),
+        ("iceberg:billing.report", "snowflake", "billing.report", "billing.report_cur2"),
+        ("parquet:/lake/report", "trino", '"report"', '"report_cur2"'),
+        ("duckdb:/lake/costs.duckdb#My report", "duckdb", '"My report"', '"My report_cur2"'),
+    ],
+)
+def test_what_an_engine_most_likely_calls_the_table(
+    address: str, dialect: Dialect, relation: str, view: str, tmp_path: Path
+) -> None:
+    table = Workspace.open({"workdir": str(tmp_path)}).target(address, read_only=True)
+    assert (default_relation(table, dialect), view_name(table, "cur2", None, dialect)) == (relation, view)
 
 
 def test_iceberg_and_parquet_hold_no_views_themselves() -> None:

@@ -18,12 +18,13 @@ from lakebed.errors import ExtraMissing
 from lakebed.extras import Extra, require_extras
 from lakebed.table.events import OPENLINEAGE
 from lakebed.targets.registry import NAMES, target_kind
+from lakebed.ui import EXPLORER
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 OF_ENGINES = [facts.extra for facts in map(engine_facts, ENGINES) if facts.extra is not None]
 OF_TARGETS = [kind.extra for kind in map(target_kind, NAMES) if kind.extra is not None]
-DECLARED = {extra.name: extra for extra in (*OF_ENGINES, *OF_TARGETS, CONNECT, EXTENSIONS, OPENLINEAGE, DBT)}
+DECLARED = {extra.name: extra for extra in (*OF_ENGINES, *OF_TARGETS, CONNECT, EXTENSIONS, OPENLINEAGE, DBT, EXPLORER)}
 # A driver that SQLAlchemy asks for by the ledger's URL, and the sum of all.
 NOT_DECLARED = {"postgres", "all"}
 

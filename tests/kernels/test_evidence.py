@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from lakebed.kernels.evidence import Evidence, JsonNumber
+from lakebed.kernels.values import typed
 from lakebed.model import Digits
 from lakebed.schema.infer import infer_type
 
@@ -130,3 +131,18 @@ def test_what_files_declare_is_joined_with_what_was_seen() -> None:
     assert str(infer_type(evidence, DIGITS).type) == "int64"
     evidence.join(Evidence(declared=[pa.string()]))
     assert str(infer_type(evidence, DIGITS).type) == "text"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        (pa.date32(), "0000-01-01"),
+        (pa.timestamp("us"), "0000-01-01T00:00:00"),
+        (pa.timestamp("us", "UTC"), "0000-12-31T23:59:59Z"),
+    ],
+)
+def test_a_year_that_python_does_not_know_is_refused_whatever_stands_beside_it(wanted: pa.DataType, text: str) -> None:
+    for others in ([], ["x"], ["0001-01-01"]):
+        parsed = typed(pa.chunked_array([pa.array([text, *others])]), wanted)
+        assert parsed.bad[0] == 0
+        assert parsed.values[0].as_py() is None

@@ -115,7 +115,10 @@ def test_two_with_ledgers_of_their_own_load_each_file_once(target: str, monkeypa
         if not raced:
             raced.append(1)
             # The same catalog and another ledger, as on another machine.
-            lakebed.ingest("in", target, workdir=".lakebed", ledger="sqlite:///other.db")
+            other = {"workdir": ".lakebed", "ledger": "sqlite:///other.db"}
+            with pytest.raises(SourceError, match=r"may be new, or have rows in the table"):
+                lakebed.ingest("in", target, **other)  # type: ignore[arg-type]
+            lakebed.ingest("in", target, assume_new=True, **other)  # type: ignore[arg-type]
         return converted
 
     monkeypatch.setattr(ArrowEngine, "convert", racing)
@@ -123,6 +126,21 @@ def test_two_with_ledgers_of_their_own_load_each_file_once(target: str, monkeypa
     assert done.deliveries[0].retries >= 1
     # The other ledger knew nothing of the path, and left its old row; this one removes it.
     assert ids(target) == [2, 3]
+
+
+def test_damaged_files_refuse_the_call_by_their_names_and_the_others_load_by_a_pattern() -> None:
+    put("good-1.csv", "id\n1\n")
+    whole = gzip.compress(b"id\n" + b"1234567\n" * 1000)
+    for number in range(7):
+        Path("in", f"bad-{number}.csv.gz").write_bytes(whole[:-20])
+    with pytest.raises(SourceError) as refused:
+        lakebed.ingest("in", "parquet:out")
+    said = str(refused.value)
+    assert "bad-0.csv.gz: the gzip data is cut short (6 more files cannot be read: " in said
+    assert said.count(".csv.gz") == 6
+    assert "good" not in said
+    assert not Path("out").exists()
+    assert lakebed.ingest("in/good-*", "parquet:out").rows == 1
 
 
 def test_of_two_at_once_with_one_ledger_the_second_says_so() -> None:
@@ -141,17 +159,45 @@ def test_of_two_at_once_with_one_ledger_the_second_says_so() -> None:
     assert ids() == [1]
 
 
-def test_a_lost_ledger_loads_nothing_twice_and_says_what_it_cannot_know() -> None:
+def test_a_lost_ledger_loads_nothing_twice_and_learns_the_paths_again() -> None:
     put("a.csv", "id\n1\n")
     put("b.csv", "id\n2\n")
     lakebed.ingest("in", "parquet:out")
     shutil.rmtree(".lakebed")
+    # Every file that the table holds is here: what is not in the table is new.
+    put("c.csv", "id\n4\n")
     again = lakebed.ingest("in", "parquet:out")
-    assert (again.loaded, ids()) == (0, [1, 2])
-    assert "the ledger knows none of the files" in again.warnings[0]
+    assert (again.loaded, ids(), again.warnings) == (1, [1, 2, 4], ())
+    Path("in", "c.csv").unlink()
     put("a.csv", "id\n3\n")
     # The ledger has learnt the paths from the files that it skipped.
-    assert (lakebed.ingest("in", "parquet:out").removed, ids()) == (1, [2, 3])
+    assert (lakebed.ingest("in", "parquet:out").removed, ids()) == (1, [2, 3, 4])
+
+
+@pytest.mark.parametrize("target", ["parquet:out", "duckdb:out.duckdb#t", "iceberg:web.t"])
+def test_a_lost_ledger_never_puts_a_changed_file_beside_its_old_rows(target: str) -> None:
+    catalog = {"workdir": ".lakebed"}
+    put("a.csv", "id\n1\n")
+    put("b.csv", "id\n2\n")
+    lakebed.ingest("in", target, **catalog)  # type: ignore[arg-type]
+    Path(".lakebed/ledger.db").unlink()
+    put("a.csv", "id\n3\n")
+    for dry_run in (True, False):
+        with pytest.raises(SourceError) as refused:
+            lakebed.ingest("in", target, dry_run=dry_run, **catalog)  # type: ignore[arg-type]
+        assert "1 of them is not under in: gone, or changed since" in str(refused.value)
+        assert "a.csv may be new, or have rows" in str(refused.value)
+        assert "--assume-new" in str(refused.value)
+        assert ids(target) == [1, 2]
+    put("a.csv", "id\n1\n")
+    assert lakebed.ingest("in", target, **catalog).loaded == 0  # type: ignore[arg-type]
+    # Keys match rows, whatever the ledger knows; a user who knows better says so.
+    Path(".lakebed/ledger.db").unlink()
+    Path("in", "b.csv").unlink()
+    put("c.csv", "id\n5\n")
+    done = lakebed.ingest("in", target, assume_new=True, **catalog)  # type: ignore[arg-type]
+    assert (done.loaded, ids(target)) == (1, [1, 2, 5])
+    assert "the ledger knows none of the files" in done.warnings[0]
 
 
 def test_rows_that_another_removed_come_again_when_the_file_does() -> None:

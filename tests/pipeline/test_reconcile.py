@@ -52,7 +52,9 @@ class CountedTable:
         default_factory=lambda: Capabilities(made_of_files=False, rules=FormatRules(), partition_in_path=False)
     )
 
-    def totals(self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(
+        self, slice_: Slice | None, columns: Sequence[str], *, currency: str | None = None, by: object = None
+    ) -> Totals:
         self.asked.append((slice_, tuple(columns), currency))
         return self.answer
 

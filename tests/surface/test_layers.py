@@ -22,12 +22,14 @@ LAYERS = (
     ("table",),
     ("pipeline",),
     ("finops", "changes", "datasets", "dbt", "health"),
+    ("ui",),
     ("cli", "testing"),
     ("__main__",),
 )
-# It stands beside the layers: it knows the schema, and only `changes`, the command line and the checks on top know it.
+# It stands beside the layers: it knows the schema, and only `changes`, the explorer, the command line and the checks on
+# top know it.
 BESIDE = "lineage"
-KNOW_LINEAGE = frozenset({"changes", "cli", "testing"})
+KNOW_LINEAGE = frozenset({"changes", "cli", "finops", "testing", "ui"})
 
 # The protocols that neighbours in one layer may know of each other.
 PROTOCOLS = ("targets.base", "engines.protocols")

@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "lineage": "Trace columns through SQL: sources, roles, implied schema, and what is not known.",
     "impact": "List everything downstream of columns, and what breaks where they are dropped, renamed or given another "
     "type.",
+    "ui": "Explore lineage, schema and deliveries in the browser, on this machine only, until Ctrl-C.",
     "merge": "Merge new rows into a table: with the same meaning on every engine, whole or not at all.",
     "write": "Write rows into a table in one commit: added to it, or in place of a slice or of all its rows.",
     "ingest": "Load files of any kind that are not loaded yet: CSV, JSON and Parquet, whose columns may change.",
@@ -45,6 +46,9 @@ COMMANDS: dict[str, str] = {
     "history": "Which delivery added or widened which column, and a table's snapshots.",
     "sums": "Exact sums and rows of each month, by currency: now, or as they were known on a day, and where they come "
     "from.",
+    "diff": "Why a month differs between two deliveries: groups that came, went and changed, the largest first.",
+    "receipt": "A total with the deliveries, files and columns that it rests on; --verify computes it again from the "
+    "files.",
     "rollback": "Makes an earlier snapshot of an Iceberg table the current one; its schema stays as wide as it is.",
     "publish": "Makes what a branch of an Iceberg table holds that of the table, in one commit that copies nothing.",
     "sweep": "Removes files that crashed loads, merges and evolutions left; with --expire-days old Iceberg snapshots "

@@ -56,16 +56,16 @@ def _draw(done: "lakebed.FocusResult") -> None:
         typer.echo(f"{done.sql};")
         return
     lines = RichTable(box=None, pad_edge=False)
-    for heading in ("period", "report", "delivery", ""):
+    for heading in ("period", "report", "delivery", "", "currency"):
         lines.add_column(heading)
     for heading in ("rows", "billed cost", "effective cost"):
         lines.add_column(heading, justify="right")
     for one in done.slices:
-        costs = (
-            f"{one.sums[name].normalize():f}" if name in one.sums else "" for name in ("BilledCost", "EffectiveCost")
-        )
+        begin = (one.period, escape(one.report), escape(one.delivery[:24]), one.action)
         rows = f"{one.rows:,}" if one.action == "written" else ""
-        lines.add_row(one.period, escape(one.report), escape(one.delivery[:24]), one.action, rows, *costs)
+        for number, (code, sums) in enumerate(one.sums.items() or [("", {})]):
+            costs = (f"{sums[name].normalize():f}" if name in sums else "" for name in ("BilledCost", "EffectiveCost"))
+            lines.add_row(*(begin if number == 0 else ("",) * 4), escape(code), rows if number == 0 else "", *costs)
     print_table(lines)
     OUT.print(
         f"{escape(done.to or '')} has FOCUS {done.version}; not in CUR, and NULL: {', '.join(done.empty_columns)}"

@@ -53,6 +53,12 @@ def ingest(
     encoding: Annotated[
         str | None, typer.Option(help="What text files are written in, as in latin-1. Without it: found out.")
     ] = None,
+    assume_new: Annotated[
+        bool,
+        typer.Option(
+            "--assume-new", help="After a lost ledger: no file has changed since it was loaded, others are new."
+        ),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and touch nothing.")] = False,
     *,
     how: IngestOptions,
@@ -76,6 +82,7 @@ def ingest(
             delimiter=None if delimiter is None else delimiter.replace("\\t", "\t"),
             quote=quote,
             encoding=encoding,
+            assume_new=assume_new,
             dry_run=dry_run,
             workdir=workdir,
             observer=bars,

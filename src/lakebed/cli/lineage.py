@@ -1,6 +1,5 @@
 """`lakebed lineage`: which column of which statement comes from which."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,14 +7,13 @@ import typer
 
 import lakebed
 from lakebed.cli.frame import ERR, Json, Workdir, print_json, reporting
-from lakebed.errors import ConfigError, NotFound
+from lakebed.errors import ConfigError
 
 if TYPE_CHECKING:
     from lakebed.lineage.export.script_texts import ScriptTexts
-    from lakebed.lineage.project_files import Project
 
 # Those of `lakebed.lineage.export`, which is imported when there is something to analyse: the parser takes a while.
-FORMATS = ("text", "json", "mermaid", "html", "csv", "openlineage", "duckdb")
+FORMATS = ("text", "json", "mermaid", "csv", "openlineage", "duckdb", "html")
 # Those of a comparison; `github` is a comment.
 COMPARISONS = ("text", "json", "github")
 
@@ -82,7 +80,7 @@ def lineage(
     from lakebed.lineage.export import export
     from lakebed.lineage.export.openlineage import NAMESPACE, to_openlineage
     from lakebed.lineage.imports import load_schema
-    from lakebed.lineage.project import trace_project
+    from lakebed.lineage.project import read_named, trace_project
 
     with reporting(as_json=as_json):
         known = FORMATS if against is None else COMPARISONS
@@ -100,7 +98,9 @@ def lineage(
             )
             _show_difference(difference, format, as_json=as_json)
             return
-        project = _read_all(files or [], dbt, dbt_manifest, split_pairs(var or [], "--var"), dialect)
+        project = read_named(
+            files or [], dbt=dbt, manifest=dbt_manifest, variables=split_pairs(var or [], "--var"), dialect=dialect
+        )
         imported = load_schema(schema, dialect=dialect, workdir=workdir) if schema else None
         traced = trace_project(
             project,
@@ -108,6 +108,7 @@ def lineage(
             schema=imported,
             allow_implied=not no_implied,
             merge_columns=merge_columns,
+            references=format == "html",
             transformations=format == "openlineage",
         )
         result = traced.result
@@ -115,6 +116,10 @@ def lineage(
             _show_walk(result, upstream, downstream, as_json=as_json)
         elif format == "duckdb":
             _write_duckdb(result, traced.texts, output, as_json=as_json)
+        elif format == "html" and not as_json:
+            from lakebed.ui.page import to_html
+
+            _write(to_html(project, traced, dialect=dialect), output)
         elif format == "openlineage" and not as_json:
             _write(to_openlineage(result, traced.texts, namespace=namespace or NAMESPACE), output)
         else:
@@ -132,46 +137,6 @@ def split_pairs(pairs: list[str], option: str) -> dict[str, object]:
             raise ConfigError(f"{option} {pair} has no value", remedy=f"Write {option} name=value.")
         values[name.strip()] = value
     return values
-
-
-def _read_all(
-    files: list[str], dbt: Path | None, manifest: Path | None, variables: dict[str, object], dialect: str
-) -> "Project":
-    """The scripts of everything that was named; files on their own keep the order in which they were given."""
-    from lakebed.lineage.dbt_project import read_dbt_manifest
-    from lakebed.lineage.project import read_folder, read_project
-    from lakebed.lineage.project_files import Project, joined_projects
-
-    parts: list[Project] = []
-    if dbt is not None:
-        parts.append(read_project(dbt=dbt, dialect=dialect, variables=variables))
-    if manifest is not None:
-        parts.append(read_dbt_manifest(manifest, dialect=dialect, variables=variables))
-    for file in files:
-        if Path(file).is_dir():
-            parts.append(read_folder(Path(file), variables))
-        else:
-            parts.append(Project((_read(file, variables),), ordered=True))
-    if not parts:
-        raise ConfigError("there is nothing to analyse", remedy="Give SQL files, folders, `-` for stdin, or --dbt DIR.")
-    return joined_projects(parts)
-
-
-def _read(file: str, variables: dict[str, object]) -> "lakebed.Script":
-    from lakebed.lineage.templates import looks_like_template, render
-
-    if file == "-":
-        sql = sys.stdin.read()
-    else:
-        path = Path(file)
-        if not path.is_file():
-            raise NotFound(f"the SQL file {file} is not there", uri=file, remedy="Check the path.")
-        try:
-            sql = path.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"{file} is not text in UTF-8", remedy="Convert it to UTF-8.") from error
-    text = render(sql, variables, file=file) if looks_like_template(sql) else sql
-    return lakebed.Script(text, None if file == "-" else file, template=sql if text != sql else None)
 
 
 def _only_folder(files: list[str], dbt: Path | None) -> Path:

@@ -19,6 +19,7 @@ from lakebed.engines.duckdb.facts import EXTENSIONS
 from lakebed.engines.registry import require_engine
 from lakebed.errors import ExtraMissing, LakebedError
 from lakebed.extras import require_extras
+from lakebed.finops.diff_lines import cells, diff_lines, total_lines
 from lakebed.lineage.imports import load_schema
 from lakebed.samples.charges import ACCOUNTS
 from lakebed.schema.duckdb import quote_literal
@@ -51,8 +52,10 @@ class Tour:
         self._load()
         self._restate()
         self._reconcile()
+        self._diff()
         self._ask()
         self._views()
+        self._receipt()
         self._merge()
         self._iceberg()
         self._trace()
@@ -80,11 +83,13 @@ class Tour:
     def _restate(self) -> None:
         _say("4", "AWS restates September", "a newer delivery replaces the month; nothing is counted twice")
         lakebed.sample(self._bills, rows=self._rows)
-        render_run(self._run())
+        render_run(self._run(retain="all"))
 
-    def _run(self, target: str | None = None) -> lakebed.RunReport:
+    def _run(self, target: str | None = None, *, retain: str | None = None) -> lakebed.RunReport:
         with ProgressBars() as bars:
-            done = lakebed.run(str(self._bills), target or self._target, workdir=self._workdir, observer=bars)
+            done = lakebed.run(
+                str(self._bills), target or self._target, workdir=self._workdir, observer=bars, retain=retain
+            )
         if done.failed:
             raise LakebedError("a delivery of the demo failed; see above")
         return done
@@ -98,8 +103,33 @@ class Tour:
             verdict = "[green]adds up[/]" if load.holds else "[bold red]does not add up[/]"
             OUT.print(f"  {load.slice.period}  {len(sums)} sums, unblended cost {total.normalize():f}  {verdict}")
 
+    def _diff(self) -> None:
+        _say("6", "Why is September another sum?", "lakebed diff: parts that add up to the difference exactly")
+        found = lakebed.diff(f"{self._target}#{TABLE}", period="2026-09", by=["service"], workdir=self._workdir)
+        for line in (*diff_lines(found, 3), *total_lines(found)):
+            kind, service, currency, rows, *figures = cells(line)
+            OUT.print(f"  {kind:10}  {escape(service):16}  {currency}  {rows:>6} rows  {figures[-1]:>18}")
+
+    def _receipt(self) -> None:
+        _say(
+            "9", "A total with its receipt", "lakebed receipt: computed again from the source files, without the table"
+        )
+        made = lakebed.receipt(_TOTAL, f"{self._target}#{TABLE}", period="2026-09", workdir=self._workdir)
+        place = self._folder / "receipt.json"
+        place.write_text(made.to_json(), encoding="utf-8")
+        place.with_suffix(".html").write_text(made.to_html(), encoding="utf-8")
+        [delivery] = made.facts["deliveries"]
+        checked = lakebed.verify_receipt(place)
+        said = "[green]equal[/]" if checked.equal else "[bold red]not equal[/]"
+        OUT.print(
+            f"  {made.rows[0][0]} USD in September, from {len(delivery['files'])} files of {delivery['delivery']}"
+        )
+        OUT.print(f"  lakebed receipt --verify {escape(str(place))}: {said}")
+        if not checked.equal:
+            raise LakebedError(f"the receipt does not hold: {'; '.join(checked.problems)}")
+
     def _ask(self) -> None:
-        _say("6", "Questions in SQL", "the columns that every month had, and those that only one did")
+        _say("7", "Questions in SQL", "the columns that every month had, and those that only one did")
         with duckdb.connect(str(self._database), read_only=True) as connection:
             for question in _QUESTIONS:
                 ERR.print(f"[dim]{escape(question)}[/]")
@@ -108,7 +138,7 @@ class Tour:
             OUT.print(cost_by_month_and_service(connection, TABLE))
 
     def _views(self) -> None:
-        _say("7", "The SQL that people have", "lakebed views: Athena's names and CUR 2.0's maps, beside the table")
+        _say("8", "The SQL that people have", "lakebed views: Athena's names and CUR 2.0's maps, beside the table")
         for view in lakebed.views(f"{self._target}#{TABLE}", workdir=self._workdir).views:
             OUT.print(f"  {view.name}: {len(view.columns)} columns")
         with duckdb.connect(str(self._database), read_only=True) as connection:
@@ -118,13 +148,17 @@ class Tour:
 
     def _merge(self) -> None:
         _say(
-            "8", "Account names are merged in", "lakebed merge: a column that the table never had; old rows keep theirs"
+            "10",
+            "Account names are merged in",
+            "lakebed merge: a column that the table never had; old rows keep theirs",
         )
         result = lakebed.merge(_ACCOUNT_NAMES, f"{self._target}#{TABLE}", keys=ACCOUNT, strategy="update")
         OUT.print(f"  {result.updated:,} rows updated, added {', '.join(result.added_columns)}, {result.total:,} rows")
 
     def _iceberg(self) -> None:
-        _say("9", "The same into Iceberg", "one snapshot for each delivery; Spark and DuckDB must read the same digits")
+        _say(
+            "11", "The same into Iceberg", "one snapshot for each delivery; Spark and DuckDB must read the same digits"
+        )
         iceberg = target_kind("iceberg").extra
         try:
             require_extras([EXTENSIONS] if iceberg is None else [iceberg, EXTENSIONS], "this step")
@@ -170,7 +204,7 @@ class Tour:
         return table.existing_table().metadata_location.removeprefix("file://")
 
     def _trace(self) -> None:
-        _say("10", "Where does this number come from?", "lakebed lineage: a view, traced to billing columns")
+        _say("12", "Where does this number come from?", "lakebed lineage: a view, traced to billing columns")
         OUT.print(f"[dim]{escape(_VIEW)}[/]")
         schema = load_schema([self._target], dialect="duckdb")
         [view] = lakebed.analyze(_VIEW, dialect="duckdb", schema=schema).statements
@@ -188,6 +222,7 @@ _VIEW = f"""CREATE VIEW monthly_cost AS
 SELECT lakebed_period AS month, coalesce(account_name, {ACCOUNT}) AS account,
        sum(CASE WHEN line_item_line_item_type <> 'Tax' THEN {COST} END) AS cost
 FROM {TABLE} GROUP BY ALL"""
+_TOTAL = f"SELECT sum({COST}) AS cost FROM {TABLE} WHERE line_item_currency_code = 'USD'"
 _LIBRARY_QUERY = f"""SELECT year, month, product_product_name, sum(line_item_unblended_cost) AS cost
 FROM {TABLE}_athena WHERE year = '2026' AND month = '9' GROUP BY ALL ORDER BY cost DESC LIMIT 3"""
 _QUESTIONS = (

@@ -11,9 +11,11 @@ import pyarrow as pa
 
 from lakebed.engines.registry import require_engine
 from lakebed.errors import ConfigError
-from lakebed.finops.focus_mapping import FOCUS_VERSIONS, FocusVersion
+from lakebed.finops.bill_columns import find_bill_columns
+from lakebed.finops.focus_mapping import FOCUS_VERSIONS, FocusVersion, focus_projection
 from lakebed.finops.focus_plan import FocusPlan, focus_frame, plan_focus, write_focus
 from lakebed.finops.projection import DIALECTS, Dialect, literal_text, write_expression, write_name
+from lakebed.finops.sums import by_currency
 from lakebed.finops.views import default_relation, find_bill, table_name
 from lakebed.model import PAYER, PERIOD, REPORT, Slice
 from lakebed.state.rebuild import describe_table
@@ -31,11 +33,15 @@ if TYPE_CHECKING:
 # What each month is asked for and written: rows from wherever an engine has them.
 Rows: TypeAlias = Callable[[Slice], "DataFrame | pa.Table"]
 Action: TypeAlias = Literal["written", "unchanged"]
+COSTS = ("BilledCost", "EffectiveCost", "ListCost")
 
 
 @dataclass(frozen=True)
 class FocusSlice:
-    """A month of one payer and report: the delivery that its rows follow, and what was done."""
+    """A month of one payer and report: the delivery that its rows follow, and what was done.
+
+    `sums` are the costs that were written, by currency: those of different ones are never added up.
+    """
 
     payer: str
     report: str
@@ -43,7 +49,7 @@ class FocusSlice:
     delivery: str
     action: Action
     rows: int = 0  # that were written
-    sums: dict[str, Decimal] = field(default_factory=dict)
+    sums: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -53,7 +59,9 @@ class FocusSlice:
             "delivery": self.delivery,
             "action": self.action,
             "rows": self.rows,
-            "sums": {name: format(amount, "f") for name, amount in self.sums.items()},
+            "sums": {
+                code: {name: format(amount, "f") for name, amount in sums.items()} for code, sums in self.sums.items()
+            },
         }
 
 
@@ -127,6 +135,12 @@ def focus(
     goal = open_table(to, workdir=workdir)
     if goal.address == source.address:
         raise ConfigError(f"{goal.address} is the bill itself", remedy="Name another table with --to.")
+    months = _slices(source, goal, version, redo=redo)
+    if all(current for _, _, current in months):
+        # Nothing is to be done, so that no engine is needed, and no look into maps.
+        known = plan_focus(find_bill_columns(source.state().schema, table=source.address), version)
+        left = tuple(_unchanged(slice_, delivery) for slice_, delivery, _ in months)
+        return FocusResult(source.address, goal.address, version, left, known.empty_columns, known.originals)
     on_spark = spark is not None or master is not None or remote is not None or not isinstance(source, HoldsViews)
     with ExitStack() as stack:
         session: SparkSession | None = None
@@ -137,8 +151,10 @@ def focus(
             session = stack.enter_context(open_session(workspace.settings, spark=spark)).spark
         plan, rows = _rows(source, session, workspace.storage, version)
         slices = [
-            _write_slice(goal, plan, rows, slice_, delivery, session, workdir, current)
-            for slice_, delivery, current in _slices(source, goal, plan, redo=redo)
+            _unchanged(slice_, delivery)
+            if current
+            else _write_slice(goal, rows(slice_), slice_, delivery, session, workdir)
+            for slice_, delivery, current in months
         ]
     return FocusResult(source.address, goal.address, version, tuple(slices), plan.empty_columns, plan.originals)
 
@@ -162,14 +178,14 @@ def _condition(slice_: Slice) -> str:
     return " AND ".join(f"{name} = {literal_text(value)}" for name, value in values.items())
 
 
-def _slices(source: Target, goal: Target, plan: FocusPlan, *, redo: bool) -> list[tuple[Slice, str, bool]]:
+def _slices(source: Target, goal: Target, version: FocusVersion, *, redo: bool) -> list[tuple[Slice, str, bool]]:
     """Every slice of the bill with its delivery, and whether the other table has it as it is now."""
     state = source.state()
     if not state.exists:
         raise no_such_table(source.address)
     there = goal.state()
     # A table that lacks a column was written for another version.
-    whole = there.exists and all(name in there.schema for name in plan.focus.names)
+    whole = there.exists and all(name in there.schema for name in focus_projection(version).names)
     held = {load.slice: load.delivery for load in describe_table(goal, there).loads} if whole and not redo else {}
     return [
         (load.slice, load.delivery, held.get(load.slice) == load.delivery)
@@ -177,20 +193,20 @@ def _slices(source: Target, goal: Target, plan: FocusPlan, *, redo: bool) -> lis
     ]
 
 
+def _unchanged(slice_: Slice, delivery: str) -> FocusSlice:
+    return FocusSlice(slice_.payer, slice_.report, slice_.period, delivery, "unchanged")
+
+
 def _write_slice(
     goal: Target,
-    plan: FocusPlan,
-    rows: Rows,
+    rows: "DataFrame | pa.Table",
     slice_: Slice,
     delivery: str,
     session: "SparkSession | None",
     workdir: str | os.PathLike[str] | None,
-    current: bool,
 ) -> FocusSlice:
-    if current:
-        return FocusSlice(slice_.payer, slice_.report, slice_.period, delivery, "unchanged")
     written = write(
-        rows(slice_),
+        rows,
         goal,
         mode="replace_slice",
         slice={PAYER: slice_.payer, REPORT: slice_.report, PERIOD: slice_.period},
@@ -198,5 +214,5 @@ def _write_slice(
         spark=session,
         workdir=workdir,
     )
-    costs = {name: written.sums[name] for name in ("BilledCost", "EffectiveCost", "ListCost") if name in written.sums}
-    return FocusSlice(slice_.payer, slice_.report, slice_.period, delivery, "written", written.rows, costs)
+    counted = by_currency(goal.totals(slice_, COSTS, currency="BillingCurrency"))
+    return FocusSlice(slice_.payer, slice_.report, slice_.period, delivery, "written", written.rows, counted)

@@ -81,7 +81,7 @@ def _tags(bill: BillColumns) -> OutputColumn:
             for key in bill.keys.get(map_.name, ()):
                 entries[shown + key] = f"NULLIF(BILL_ENTRY({column_text(map_.name)}, {literal_text(key)}), '')"
     if not entries:
-        return OutputColumn("tags", Map(Text(), Text()), null_text(Map(Text(), Text())))
+        return OutputColumn("tags", Map(Text(), Text()), null_text(Map(Text(), Text())), original_names(sources))
     gathered = ", ".join(f"{literal_text(key)}, {value}" for key, value in sorted(entries.items()))
     return OutputColumn("tags", Map(Text(), Text()), f"BILL_MAP({gathered})", original_names(sources))
 

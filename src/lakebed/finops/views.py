@@ -167,13 +167,13 @@ def table_name(table: Target) -> str:
 def default_relation(table: Target, dialect: Dialect) -> str:
     """How an engine most likely names the table: `--relation` says it where it does not."""
     address = Address.parse(table.address)
-    if dialect == "duckdb" and target_kind(address.kind).always_one_table:
+    kind = target_kind(address.kind)
+    if dialect == "duckdb" and kind.always_one_table:
         files = literal_text(f"{address.place.rstrip('/')}/**/*.parquet")
         return f"read_parquet({files}, union_by_name = true, hive_partitioning = true)"
-    namespace = [] if dialect == "duckdb" or target_kind(address.kind).always_one_table else [address.place]
-    parts = [part for name in namespace for part in name.split(".")]
-    named = address.kind != "duckdb" and dialect != "duckdb"
-    return ".".join(write_name(part, dialect) for part in (*(parts if named else ()), table_name(table)))
+    # The place of a table that is neither a file nor a folder is a namespace.
+    namespace = () if kind.always_one_table or kind.keeps_views else address.place.split(".")
+    return ".".join(write_name(part, dialect) for part in (*namespace, table_name(table)))
 
 
 def view_name(table: Target, view: ViewName, relation: str | None, dialect: Dialect) -> str:

@@ -10,22 +10,23 @@ from lakebed.kernels.files import failed
 from lakebed.kernels.scan import Scan
 from lakebed.kernels.slices import in_slice
 from lakebed.kernels.sums import exact_totals
-from lakebed.model import Totals
+from lakebed.model import GroupKey, Totals
 
 
 @dataclass(frozen=True)
 class CountTasks:
-    """A task counts one file of the scan, whose schema has the columns, the currency and those of the slice."""
+    """A task counts one file of the scan, whose schema has the columns, the currency and those of slice and groups."""
 
     scan: Scan
     columns: tuple[str, ...]
     currency: str | None
     slice: Mapping[str, object]
+    by: tuple[GroupKey, ...] | None = None
 
     def __call__(self, number: int) -> Totals | LakebedError:
         file = self.scan.files[number]
         try:
-            return exact_totals(self._rows(number), self.columns, currency=self.currency)
+            return exact_totals(self._rows(number), self.columns, currency=self.currency, by=self.by)
         except LakebedError as error:
             return error
         except (OSError, pa.ArrowException) as error:

@@ -5,7 +5,7 @@ wanted digits cannot hold.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
@@ -13,7 +13,7 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.kernels.values import decimal_digits, expectation, moment
+from lakebed.kernels.values import begins_too_early, decimal_digits, expectation, moment
 from lakebed.model import Digits
 
 BOOLEAN, NUMBER, DATE, TIME, MOMENT, TEXT, OBJECT, LIST = range(8)
@@ -31,10 +31,9 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _LOOKS_LIKE_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*", re.ASCII)
 _ZONED = re.compile(r".*(?:Z|[+-]\d\d(?::?\d\d)?)", re.ASCII)
 
-# The first of January of the year 1, in days since 1970.
-_FIRST_DAY = -719162
-
-_WHOLE_NUMBERS = r"^-?(0|[1-9][0-9]{0,17})$"
+# As many digits as an int64 surely holds.
+_WHOLE_DIGITS = 18
+_WHOLE_NUMBERS = rf"^-?(0|[1-9][0-9]{{0,{_WHOLE_DIGITS - 1}}})$"
 _DAYS = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIMES = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
 _MOMENTS = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"
@@ -180,11 +179,9 @@ class Evidence:
         ):
             if _all_match(values, pattern):
                 try:
-                    first = pc.min(values.cast(type_))
+                    if begins_too_early(values.cast(type_)):
+                        return False
                 except pa.ArrowInvalid:
-                    return False
-                # Arrow knows years that Python, which reads single values, does not.
-                if first.cast(pa.date32(), safe=False).value < _FIRST_DAY:
                     return False
                 self.kinds.add(kind)
                 return True
@@ -208,6 +205,49 @@ class Evidence:
             self.element = self.element or Evidence()
             for inner in value:
                 self.element.see_json(inner, digits)
+
+    def see_json_values(self, values: Sequence[object], digits: Digits) -> None:
+        """Many values of JSON: those of one kind are seen at once, with the same result as one by one."""
+        kinds = set(map(type, values))
+        kinds.discard(type(None))
+        if kinds == {dict}:
+            inside: dict[str, list[object]] = {}
+            for value in values:
+                for name, inner in value.items() if isinstance(value, dict) else ():
+                    inside.setdefault(name, []).append(inner)
+            for name, inners in inside.items():
+                self.fields.setdefault(name, Evidence()).see_json_values(inners, digits)
+        elif kinds == {list}:
+            self.element = self.element or Evidence()
+            elements = [inner for value in values if isinstance(value, list) for inner in value]
+            self.element.see_json_values(elements, digits)
+        elif kinds == {bool}:
+            self.kinds.add(BOOLEAN)
+        elif kinds != {str} or not self.is_text:
+            texts = _texts(values) if kinds in ({str}, {JsonNumber}) else None
+            seen = texts is not None and (
+                self._see_json_numbers(texts, digits) if kinds == {JsonNumber} else self._see_times(texts)
+            )
+            if not seen:
+                for value in values:
+                    self.see_json(value, digits)
+
+    def _see_json_numbers(self, values: pa.ChunkedArray, digits: Digits) -> bool:
+        """Numbers of which every one fits, with and without a point."""
+        if digits.whole < _WHOLE_DIGITS or digits.scale < 1:
+            return False
+        has_point = pc.fill_null(pc.match_substring(values, "."), False)
+        pointed, whole = values.filter(has_point), values.filter(pc.invert(has_point))
+        number = rf"^-?(0|[1-9][0-9]{{0,{_WHOLE_DIGITS - 1}}})\.[0-9]{{1,{digits.scale}}}$"
+        if len(pointed) and not _all_match(pointed, number):
+            return False
+        if whole.null_count < len(whole) and not self._see_whole_numbers(whole, digits):
+            return False
+        if len(pointed):
+            self.kinds.add(NUMBER)
+            self.fraction = True
+            self.bits = max(self.bits, 32)
+        return True
 
     def _exemplify(self, text: str) -> None:
         shown = text[:_EXAMPLE_LETTERS]
@@ -287,6 +327,14 @@ def join_columns(parts: Iterable[dict[str, Evidence]]) -> dict[str, Evidence]:
         for name, evidence in part.items():
             joined.setdefault(name, Evidence()).join(evidence)
     return joined
+
+
+def _texts(values: Sequence[object]) -> pa.ChunkedArray | None:
+    """The values as a column of text; None where one cannot be written as UTF-8."""
+    try:
+        return pa.chunked_array([pa.array(values, pa.string())])
+    except UnicodeEncodeError:
+        return None
 
 
 def _bits(number: Decimal) -> int:

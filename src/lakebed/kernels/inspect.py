@@ -87,13 +87,13 @@ def _inspect_json(inspection: Inspection, source: SourceFile) -> FileFacts:
             encoding = inspection.encoding or detect_encoding(start)
             for part in read_json(as_utf8(stream, encoding, source.key), key=source.key, limits=inspection.limits):
                 rows += len(part.rows)
-                for row in part.rows:
-                    for name, value in row.items():
-                        evidence = columns.setdefault(name, Evidence())
-                        if inspection.infer:
-                            evidence.see_json(value, inspection.digits)
-                        elif value is not None:
-                            evidence.see_plain_text("")
+                for name in dict.fromkeys(name for row in part.rows for name in row):
+                    given = [row[name] for row in part.rows if name in row]
+                    evidence = columns.setdefault(name, Evidence())
+                    if inspection.infer:
+                        evidence.see_json_values(given, inspection.digits)
+                    elif any(value is not None for value in given):
+                        evidence.see_plain_text("")
                 # Objects whose keys are data, and not columns, would have no end of fields.
                 inspection.limits.require_columns(range(sum(one.size for one in columns.values())), source.key)
     return FileFacts(checksum.hex, checksum.size_bytes, rows, columns, Dialect(encoding=encoding))

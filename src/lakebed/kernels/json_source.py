@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakebed.errors import SourceError, UnplannedColumns
 from lakebed.kernels.csv import Batch, RejectedRows
-from lakebed.kernels.evidence import JsonNumber, is_like
+from lakebed.kernels.evidence import JsonNumber, is_like, strangers
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits, json_depth
 from lakebed.kernels.values import ParsedColumn, checked, exact_type, expectation, is_text, parser, typed
 from lakebed.model import RejectedValue
@@ -287,16 +287,18 @@ class JsonBatches:
         for original, name in columns:
             given = [row.get(original) for row in part.rows]
             wanted = self._types[name]
-            parsed = _parsed(given, exact_type(wanted, rounds=self._rounds))
+            exact = exact_type(wanted, rounds=self._rounds)
+            alike = parse_alike(given, exact)
+            parsed = _parsed(given, exact) if alike is None else alike
             self.null_words[original] += parsed.null_words
             found, faults = checked(parsed, wanted, rounds=self._rounds)
-            if name in self._inferred and not pa.types.is_nested(wanted):
+            if alike is None and name in self._inferred and not pa.types.is_nested(wanted):
                 faults |= {
                     row: expectation(wanted)
                     for row, value in enumerate(given)
                     if not holds_nothing(value) and not is_like(value, wanted)
                 }
-            if not pa.types.is_nested(wanted):
+            if alike is None and not pa.types.is_nested(wanted):
                 self.nothings[original] += sum(isinstance(one, dict | list) and holds_nothing(one) for one in given)
             values.append(found)
             for row, expected in faults.items():
@@ -315,6 +317,27 @@ class JsonBatches:
         kept = pa.Table.from_pylist([*texts, *({} for _ in part.rejected)], schema=schema)
         good = rows.filter(pa.array([row not in bad for row in range(rows.num_rows)], pa.bool_())) if bad else rows
         return Batch(good, RejectedRows(kept, reasons))
+
+
+def parse_alike(values: Sequence[Any], wanted: pa.DataType) -> ParsedColumn | None:
+    """The column, where all its values are of the kind that JSON writes this type as; None where each is looked at.
+
+    So nothing in it is like another type, and nothing is an object or a list that holds nothing.
+    """
+    kinds = set(map(type, values))
+    kinds.discard(type(None))
+    if kinds == {bool} and pa.types.is_boolean(wanted):
+        return ParsedColumn(pa.chunked_array([pa.array(values, pa.bool_())]), [])
+    is_number = pa.types.is_integer(wanted) or pa.types.is_decimal(wanted) or pa.types.is_floating(wanted)
+    if kinds != {JsonNumber if is_number else str} or not (
+        is_number or is_text(wanted) or pa.types.is_temporal(wanted)
+    ):
+        return None
+    try:
+        texts = pa.chunked_array([pa.array(values, pa.string())])
+    except UnicodeEncodeError:
+        return None
+    return typed(texts, wanted) if not strangers(texts, wanted) else None
 
 
 def _parsed(values: Sequence[Any], wanted: pa.DataType) -> ParsedColumn:

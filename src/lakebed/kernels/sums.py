@@ -8,12 +8,23 @@ import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from lakebed.errors import SchemaError
+from lakebed.kernels.groups import Groups, add_groups, group_batch
 from lakebed.kernels.values import EXACT
-from lakebed.model import Totals
+from lakebed.model import GroupKey, Totals
 
 
-def exact_totals(batches: Iterable[pa.RecordBatch], columns: Sequence[str], *, currency: str | None = None) -> Totals:
-    """Rows and sums of these columns, and the sums again by currency; NULL counts as nothing, a NULL currency as ''."""
+def exact_totals(
+    batches: Iterable[pa.RecordBatch],
+    columns: Sequence[str],
+    *,
+    currency: str | None = None,
+    by: Sequence[GroupKey] | None = None,
+) -> Totals:
+    """Rows and sums of these columns, and the sums again by currency; NULL counts as nothing, a NULL currency as ''.
+
+    With `by` they are summed up a second time, by groups: the two must agree, and are not made from each other.
+    """
+    groups: Groups = {}
     rows = 0
     sums: dict[str, Decimal] = {column: Decimal(0) for column in columns}
     by_currency: dict[str, dict[str, Decimal]] = {}
@@ -21,11 +32,13 @@ def exact_totals(batches: Iterable[pa.RecordBatch], columns: Sequence[str], *, c
         if batch.num_rows == 0:
             continue
         rows += batch.num_rows
-        if currency is None:
+        codes = None if currency is None else batch.column(currency).cast(pa.string()).fill_null("")
+        if by is not None:
+            groups = add_groups(groups, group_batch(batch, columns, codes, by))
+        if codes is None:
             for column in columns:
                 sums[column] = EXACT.add(sums[column], exact_sum(batch.column(column)))
             continue
-        codes = batch.column(currency).cast(pa.string()).fill_null("")
         for code in codes.unique().to_pylist():
             some = batch.filter(pc.equal(codes, code))
             of_code = by_currency.setdefault(code, dict.fromkeys(columns, Decimal(0)))
@@ -33,7 +46,7 @@ def exact_totals(batches: Iterable[pa.RecordBatch], columns: Sequence[str], *, c
                 part = exact_sum(some.column(column))
                 of_code[column] = EXACT.add(of_code[column], part)
                 sums[column] = EXACT.add(sums[column], part)
-    return Totals(rows, sums, by_currency)
+    return Totals(rows, sums, by_currency, groups)
 
 
 def exact_sum(values: pa.Array) -> Decimal:
@@ -62,12 +75,14 @@ def add_totals(parts: Iterable[Totals]) -> Totals:
     rows = 0
     sums: dict[str, Decimal] = {}
     by_currency: dict[str, dict[str, Decimal]] = {}
+    groups: Groups = {}
     for part in parts:
+        groups = add_groups(groups, dict(part.groups)) if part.groups else groups
         rows += part.rows
         _add(sums, part.sums)
         for code, of_code in part.by_currency.items():
             _add(by_currency.setdefault(code, {}), of_code)
-    return Totals(rows, sums, by_currency)
+    return Totals(rows, sums, by_currency, groups)
 
 
 def _add(totals: dict[str, Decimal], more: Mapping[str, Decimal]) -> None:

@@ -16,6 +16,9 @@ from lakebed.model import EXACT as EXACT
 # Exports of databases, FOCUS's own sample among them, write this word for no value. In text it may be a value.
 NULL_WORD = "NULL"
 
+# The first of January of the year 1, in days since 1970.
+_FIRST_DAY = -719162
+
 # Sums and refusals are made at this scale, whatever narrower one the table has.
 FULL_SCALE = 18
 
@@ -96,10 +99,19 @@ def _cast(texts: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray | None
     steps = [pa.timestamp(wanted.unit, "UTC"), wanted] if pa.types.is_timestamp(wanted) else [wanted]
     for step in steps:
         try:
-            return texts.cast(step).cast(wanted)
+            found = texts.cast(step).cast(wanted)
         except pa.ArrowInvalid:
             continue
+        return None if begins_too_early(found) else found
     return None
+
+
+def begins_too_early(values: pa.ChunkedArray) -> bool:
+    """A day or a time lies before the year 1: Arrow knows such years, Python, which reads single values, does not."""
+    if not pa.types.is_date(values.type) and not pa.types.is_timestamp(values.type):
+        return False
+    first = pc.min(values)
+    return bool(first.is_valid and first.cast(pa.date32(), safe=False).value < _FIRST_DAY)
 
 
 def _castable(texts: pa.ChunkedArray, wanted: pa.DataType) -> bool:
@@ -269,7 +281,14 @@ def parser(wanted: pa.DataType) -> Callable[[str | None], object]:
         return _unless_null(_finite)
     if is_text(wanted):
         return lambda text: text
-    return _unless_null(lambda text: pa.scalar(text.strip()).cast(wanted).as_py())
+    return _unless_null(lambda text: _cast_one(text.strip(), wanted))
+
+
+def _cast_one(text: str, wanted: pa.DataType) -> object:
+    try:
+        return pa.scalar(text).cast(wanted).as_py()
+    except OverflowError as error:  # a year that Python does not know
+        raise ValueError(text) from error
 
 
 def _unless_null(one: Callable[[str], object]) -> Callable[[str | None], object]:

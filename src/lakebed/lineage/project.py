@@ -6,6 +6,7 @@ read, whatever they are called.
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,11 +15,11 @@ from lakebed.errors import ConfigError, LineageError, NotFound
 from lakebed.lineage.analyze import Analyzer, LineageSchema, Script, ScriptTarget, imported_schema
 from lakebed.lineage.catalog import Catalog, TableKey
 from lakebed.lineage.contract import AnalyzeResult, Issue
-from lakebed.lineage.dbt_project import read_dbt_project
+from lakebed.lineage.dbt_project import read_dbt_manifest, read_dbt_project
 from lakebed.lineage.dbt_words import ModelConfig, config_recorder
 from lakebed.lineage.export.script_texts import ScriptTexts
 from lakebed.lineage.gc_pause import defer_full_collections
-from lakebed.lineage.project_files import Project, read_sql, schema_tables, template_issue
+from lakebed.lineage.project_files import Project, joined_projects, read_sql, schema_tables, template_issue
 from lakebed.lineage.project_order import FileOrder, order_files
 from lakebed.lineage.sqlmesh_model import read_model
 from lakebed.lineage.tables import CatalogTable, NamePart
@@ -82,6 +83,49 @@ def read_project(
     if dbt is not None:
         return read_dbt_project(Path(dbt), dialect=dialect, variables=variables or {}, artifacts=artifacts)
     return read_folder(Path(folder or "."), variables or {})
+
+
+def read_named(
+    places: Sequence[str],
+    *,
+    dbt: Path | None = None,
+    manifest: Path | None = None,
+    dialect: str = "spark",
+    variables: Mapping[str, object] | None = None,
+) -> Project:
+    """The scripts of everything that was named: files, folders, `-` for stdin, a dbt project, a dbt manifest.
+
+    Files on their own keep the order in which they were given.
+    """
+    values = variables or {}
+    parts: list[Project] = []
+    if dbt is not None:
+        parts.append(read_project(dbt=dbt, dialect=dialect, variables=values))
+    if manifest is not None:
+        parts.append(read_dbt_manifest(manifest, dialect=dialect, variables=values))
+    for place in places:
+        if Path(place).is_dir():
+            parts.append(read_folder(Path(place), values))
+        else:
+            parts.append(Project((_read_file(place, values),), ordered=True))
+    if not parts:
+        raise ConfigError("there is nothing to analyse", remedy="Give SQL files, folders, `-` for stdin, or --dbt DIR.")
+    return joined_projects(parts)
+
+
+def _read_file(file: str, variables: Mapping[str, object]) -> Script:
+    if file == "-":
+        sql = sys.stdin.read()
+    else:
+        path = Path(file)
+        if not path.is_file():
+            raise NotFound(f"the SQL file {file} is not there", uri=file, remedy="Check the path.")
+        try:
+            sql = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{file} is not text in UTF-8", remedy="Convert it to UTF-8.") from error
+    text = render(sql, variables, file=file) if looks_like_template(sql) else sql
+    return Script(text, None if file == "-" else file, template=sql if text != sql else None)
 
 
 def trace_project(

@@ -70,6 +70,7 @@ def ingest(
     delimiter: str | None = None,
     quote: str | None = None,
     encoding: str | None = None,
+    assume_new: bool = False,
     dry_run: bool = False,
     workdir: str | os.PathLike[str] | None = None,
     spark: "SparkSession | None" = None,
@@ -85,6 +86,9 @@ def ingest(
     Types are inferred over all files, and hold every value exactly; `types` says what columns are, in any form that
     `evolve` takes a schema, and with `infer=False` all others are text. How a CSV is written is found out and reported,
     unless `delimiter`, `quote` and `encoding` say it.
+
+    Which path had which content is known by the ledger alone. Where it knows none of a table's files, files that are
+    not in the table may be new, or new versions of files that are: they are refused, unless you `assume_new` ones.
 
     >>> report = lakebed.ingest("exports/*.csv", "duckdb:shop.duckdb", name="orders")  # doctest: +SKIP
     >>> report.loaded, report.types["order_id"]  # doctest: +SKIP
@@ -116,7 +120,7 @@ def ingest(
         workspace.ledger_for_reading() if dry_run else workspace.ledger() as ledger,
         RunContext(workspace, ledger, place, watch, spark, steps=steps) as context,
     ):
-        task = _Ingest(context, spec, address, name or address.table or name_of(place), found, dry_run)
+        task = _Ingest(context, spec, address, name or address.table or name_of(place), found, dry_run, assume_new)
         with steps.of_delivery(task.slice), system_errors(str(address)):
             report = task.run()
         seconds = round(time.monotonic() - started, 3)
@@ -154,6 +158,7 @@ class _Ingest:
     name: str
     found: FoundFiles
     dry_run: bool
+    assume_new: bool = False
     doubts: tuple[str, ...] = ()
 
     @property
@@ -315,17 +320,34 @@ class _Ingest:
     def _decide(self, target: Target, state: TableState, known: Sequence[KnownFile]) -> Decided:
         records = self.ledger.files(target.address)
         held = self._held(target, state, records)
-        if held and not records and not self.spec.keys:
-            self.doubts = (
-                f"the ledger knows none of the files that {target.address} holds: a file that has changed since it was "
-                "loaded is taken for a new one, beside its old rows",
-            )
         decided = decide_files(known, held, records, keyed=bool(self.spec.keys))
+        if not records and not self.spec.keys:
+            self.doubts = self._doubt_paths(target, held - {one.identity for one in known}, decided.loads)
         if any(one.facts is None for one in decided.loads):
             # Its rows were there when it was looked for, so that it was not read.
             raise Changed(f"{target.address} has lost rows of files meanwhile", uri=target.address)
         require_some(decided.files, self.context.source)
         return decided
+
+    def _doubt_paths(self, target: Target, elsewhere: frozenset[str], new: Sequence[KnownFile]) -> tuple[str, ...]:
+        """What an empty ledger cannot know: whether a file is new, or was loaded under its path with another content.
+
+        Raises SourceError where it matters. Where every file that the table holds is here, none has changed.
+        """
+        if not elsewhere:
+            return ()
+        said = (
+            f"the ledger knows none of the files that {target.address} holds, and {len(elsewhere)} of them "
+            f"{'is' if len(elsewhere) == 1 else 'are'} not under {self.context.source}: gone, or changed since"
+        )
+        if new and not self.assume_new:
+            more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+            raise SourceError(
+                f"{said}. {new[0].file.uri}{more} may be new, or have rows in the table that it should replace",
+                remedy="Bring back the ledger (ledger.db of the work directory). If no file has changed since it was "
+                "loaded, say --assume-new; else write the table again from all files.",
+            )
+        return (said,)
 
     def _with_rows(self, target: Target, files: Sequence[FileRecord]) -> list[FileRecord]:
         """Skipped files with the rows that the ledger knows of them."""

@@ -8,6 +8,7 @@ from uuid import uuid4
 from lakebed.config import Settings
 from lakebed.errors import ConfigError, LakebedError
 from lakebed.model import RESERVED_COLUMNS
+from lakebed.schema.arrow import from_arrow_schema
 from lakebed.state.rebuild import describe_rows, describe_table
 from lakebed.state.records import SchemaChangeRecord
 from lakebed.state.unrecorded import may_be_unrecorded, unrecorded_changes
@@ -94,25 +95,26 @@ def _step_back(target: Target, table: HasSnapshots, snapshot: int, settings: Set
 
     What was loaded after that is replaced like by any load: it was known until now, and is kept where the rule says so.
     """
-    state = target.state()
-    if not state.log:
+    # Not the table's state: what is rolled back from may be what cannot be read.
+    log = table.load_log()
+    if not log:
         return None
     data = table.read_snapshot(snapshot, RESERVED_COLUMNS)
     then = {
         one.slice: one
-        for one in describe_rows(target.address, schema=state.schema, version=state.version, data=data).loads
+        for one in describe_rows(target.address, schema=from_arrow_schema(data.schema), version="", data=data).loads
     }
     now, id_ = datetime.now(UTC), uuid4().hex
     loads: list[LoggedLoad] = []
-    for slice_ in sorted({*then, *state.log.current}):
-        current, held = state.log.current.get(slice_), then.get(slice_)
+    for slice_ in sorted({*then, *log.current}):
+        current, held = log.current.get(slice_), then.get(slice_)
         delivery = None if held is None else held.delivery
         if current is not None and current.delivery == delivery and table.holds_load(snapshot, current):
             continue
         if current is None or current.delivery is not None or delivery is not None:
             rows = 0 if held is None else held.rows
             loads.append(LoggedLoad(f"{id_}-{len(loads)}", slice_, delivery, now, rows))
-    rules = [retention_of(state.log, settings.retain_of(load.slice.report)) for load in loads]
+    rules = [retention_of(log, settings.retain_of(load.slice.report)) for load in loads]
     return LoadStep(tuple(loads), keep=any(rule is not None and rule.keeps for rule in rules))
 
 

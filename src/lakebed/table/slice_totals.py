@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from lakebed.engines.protocols.load import CountJob, Engine
 from lakebed.errors import TargetError
-from lakebed.model import AnySlice, Totals
+from lakebed.kernels.groups import group_columns
+from lakebed.model import AnySlice, GroupKey, GroupTotals, Totals
 from lakebed.schema.types import fold
 from lakebed.storage import local_name
 from lakebed.table.read import plan_scan, select_columns
@@ -20,38 +21,57 @@ WORKERS_FROM_BYTES = 64 << 20
 
 
 def slice_totals(
-    target: Target, slice_: AnySlice, columns: Sequence[str], *, currency: str | None, engine: Engine
+    target: Target,
+    slice_: AnySlice,
+    columns: Sequence[str],
+    *,
+    currency: str | None,
+    engine: Engine,
+    by: tuple[GroupKey, ...] | None = None,
 ) -> Totals:
     """What `target.totals` says, from wherever it is counted faster."""
-    return _counted_by_workers(target, slice_, columns, currency, engine) or target.totals(
-        slice_, columns, currency=currency
+    return _counted_by_workers(target, slice_, columns, currency, engine, by) or target.totals(
+        slice_, columns, currency=currency, by=by
     )
 
 
 def totals_of_rows(
-    target: Target, slice_: AnySlice, columns: Sequence[str], *, currency: str | None, engine: Engine
+    target: Target,
+    slice_: AnySlice,
+    columns: Sequence[str],
+    *,
+    currency: str | None,
+    engine: Engine,
+    by: tuple[GroupKey, ...] | None = None,
 ) -> Totals:
     """The same of a table that may lack columns which came later: nothing is summed up there."""
     schema = target.state().schema
     present = [name for name in columns if name in schema]
     known = currency if currency is not None and currency in schema else None
-    counted = slice_totals(target, slice_, present, currency=known, engine=engine)
+    keys = None if by is None else tuple(GroupKey(tuple(one for one in key.sources if one[0] in schema)) for key in by)
+    counted = slice_totals(target, slice_, present, currency=known, engine=engine, by=keys)
     nothing = {name: Decimal(0) for name in columns if name not in present}
+    groups = {key: GroupTotals(one.rows, {**one.sums, **nothing}) for key, one in counted.groups.items()}
     if currency is None or not counted.rows:
-        return replace(counted, sums={**counted.sums, **nothing})
+        return replace(counted, sums={**counted.sums, **nothing}, groups=groups)
     codes = counted.by_currency if known is not None else {"": counted.sums}
-    return Totals(
-        counted.rows, {**counted.sums, **nothing}, {code: {**sums, **nothing} for code, sums in codes.items()}
-    )
+    by_code = {code: {**sums, **nothing} for code, sums in codes.items()}
+    return Totals(counted.rows, {**counted.sums, **nothing}, by_code, groups)
 
 
 def _counted_by_workers(
-    target: Target, slice_: AnySlice, columns: Sequence[str], currency: str | None, engine: Engine
+    target: Target,
+    slice_: AnySlice,
+    columns: Sequence[str],
+    currency: str | None,
+    engine: Engine,
+    by: tuple[GroupKey, ...] | None,
 ) -> Totals | None:
     if not target.capabilities.made_of_files:
         return None
     state = target.state()
-    wanted = list({fold(one): one for one in (*columns, *slice_.values, *([currency] if currency else []))}.values())
+    asked = (*columns, *slice_.values, *([currency] if currency else []), *group_columns(by))
+    wanted = list({fold(one): one for one in asked}.values())
     if not state.exists or any(name not in state.schema for name in wanted):
         return None
     touched = target.affected(state, slice_)
@@ -68,4 +88,4 @@ def _counted_by_workers(
         # Another writer has committed in between: what is counted must be one state of the table.
         return None
     physical = select_columns(plan, wanted).physical
-    return engine.count(CountJob(chosen, physical, tuple(columns), currency, slice_.values))
+    return engine.count(CountJob(chosen, physical, tuple(columns), currency, slice_.values, by))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from lakebed.model import AnySlice, DataFile, MergeCounts, SortKey, Staging, Totals, WrittenFile
+from lakebed.model import AnySlice, DataFile, GroupKey, MergeCounts, SortKey, Staging, Totals, WrittenFile
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema
 from lakebed.targets.load_log import NO_LOADS, LoadLog, LoadStep, LoggedLoad
@@ -174,8 +174,15 @@ class Target(Protocol):
         """Removes what `orphans` found."""
         ...
 
-    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
-        """Rows and exact sums of the committed table, for reconciliation."""
+    def totals(
+        self,
+        slice_: AnySlice | None,
+        columns: Sequence[str],
+        *,
+        currency: str | None = None,
+        by: Sequence[GroupKey] | None = None,
+    ) -> Totals:
+        """Rows and exact sums of the committed table, for reconciliation; with `by` also by groups."""
         ...
 
     def kept_rows(self, load: LoggedLoad) -> "KeptRows":

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from lakebed.targets.load_log import LoadStep, LoggedLoad
+from lakebed.targets.load_log import LoadLog, LoadStep, LoggedLoad
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,6 +104,10 @@ class HasSnapshots(Protocol):
 
     def snapshots(self) -> tuple[SnapshotRecord, ...]:
         """Every snapshot that is not expired, the oldest first; none where there is no table."""
+        ...
+
+    def load_log(self) -> LoadLog:
+        """The loads that the table knows, also where its rows cannot be read."""
         ...
 
     def read_snapshot(self, snapshot: int, columns: Sequence[str]) -> "pads.Dataset | pa.Table":

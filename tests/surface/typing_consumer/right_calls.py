@@ -105,6 +105,14 @@ def change(table: Target) -> None:
     assert_type(known, lakebed.Sums)
     assert_type([one.totals.rows for one in known.loads], list[int])
     lakebed.read("parquet:costs", as_of="2026-10-05")
+    made = lakebed.receipt("SELECT 1 FROM costs", "parquet:costs", period=["2026-09"])
+    assert_type(made, lakebed.Receipt)
+    assert_type(made.to_html(), str)
+    assert_type(lakebed.verify_receipt(Path("receipt.json")).equal, bool)
+    found = lakebed.diff("parquet:costs", period="2026-09", to=Path("bills"), by=["account", "tag:team"])
+    assert_type(found, lakebed.Diff)
+    assert_type(found.parts[0].values, tuple[str | None, ...])
+    assert_type(found.parts[0].difference("line_item_unblended_cost"), Decimal)
 
 
 def every_source(spark: SparkSession) -> None:

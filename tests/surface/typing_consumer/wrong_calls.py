@@ -36,6 +36,9 @@ lakebed.rollback("iceberg:billing.costs", "latest")  # arg-type, reportArgumentT
 lakebed.publish("iceberg:billing.costs@audit", drop_branch="yes")  # arg-type, reportArgumentType
 lakebed.compact("costs", sort_by=3)  # arg-type, reportArgumentType
 lakebed.sweep("iceberg:billing.costs", expire_days="7")  # arg-type, reportArgumentType
+lakebed.receipt("SELECT 1")  # call-arg, reportCallIssue
+lakebed.verify_receipt(1)  # arg-type, reportArgumentType
+lakebed.diff("parquet:costs")  # call-arg, reportCallIssue
 lakebed.sums("duckdb:costs.duckdb#costs", as_of=20261005)  # arg-type, reportArgumentType
 lakebed.analyze("SELECT 1", schema=42)  # arg-type, reportArgumentType
 lakebed.analyze_project(42)  # arg-type, reportArgumentType

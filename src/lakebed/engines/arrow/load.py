@@ -14,6 +14,7 @@ from lakebed.engines.shared.results import (
     counted,
     cut_tasks,
     in_order,
+    inspected,
     inspection_of,
     raise_first,
 )
@@ -91,8 +92,7 @@ class ArrowEngine:
         tasks = InspectTasks(inspection_of(job, self._storage), files)
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             results = in_order(list(pool.map(tasks, range(len(packs)))), packs)
-        raise_first(results)
-        return tuple(result for result in results if isinstance(result, FileFacts))
+        return inspected(results, job)
 
     def rewrite(
         self,

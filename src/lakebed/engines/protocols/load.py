@@ -12,6 +12,7 @@ from lakebed.model import (
     Converted,
     DataFile,
     Digits,
+    GroupKey,
     ScanFile,
     SortKey,
     SourceFile,
@@ -87,7 +88,7 @@ class CompactJob:
 class CountJob:
     """Files of a table, whose rows of a slice are to be counted and summed up.
 
-    `schema` has the columns, the currency and those of the slice, with field ids where the table has them.
+    `schema` has the columns, the currency and those of slice and groups, with field ids where the table has them.
     """
 
     files: tuple[ScanFile, ...]
@@ -95,6 +96,7 @@ class CountJob:
     columns: tuple[str, ...]
     currency: str | None
     slice: Mapping[str, object]
+    by: tuple[GroupKey, ...] | None = None  # also by groups
 
 
 @dataclass(frozen=True, slots=True)

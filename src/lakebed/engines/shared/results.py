@@ -8,17 +8,19 @@ import pyarrow as pa
 
 from lakebed.engines.protocols.load import ConvertJob, CountJob, InspectJob
 from lakebed.engines.shared import packs
-from lakebed.errors import EngineError, LakebedError, UnplannedColumns
+from lakebed.errors import EngineError, LakebedError, SourceError, UnplannedColumns
 from lakebed.kernels.convert import Conversion
 from lakebed.kernels.count import CountTasks
 from lakebed.kernels.cut import CutTasks
-from lakebed.kernels.inspect import Inspection
+from lakebed.kernels.inspect import FileFacts, Inspection
 from lakebed.kernels.scan import Scan
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.sums import add_totals
 from lakebed.kernels.values import EXACT
 from lakebed.model import Converted, DataFile, Rounding, SourceFile, Totals
 from lakebed.schema.arrow import to_arrow
+
+_FILES_NAMED = 5
 
 
 def conversion_of(job: ConvertJob, storage: StorageSettings) -> Conversion:
@@ -80,7 +82,7 @@ def in_order(results: Sequence[object], packs: Sequence[Sequence[int]]) -> list[
 
 def count_tasks(job: CountJob, storage: StorageSettings) -> CountTasks:
     """The job as workers take it, a task for each file."""
-    return CountTasks(Scan(job.files, job.schema, storage), job.columns, job.currency, dict(job.slice))
+    return CountTasks(Scan(job.files, job.schema, storage), job.columns, job.currency, dict(job.slice), job.by)
 
 
 def counted(results: Sequence[object], files: int) -> Totals:
@@ -116,6 +118,18 @@ def raise_first(results: Sequence[object]) -> None:
         raise others[0]
     if unplanned:
         raise UnplannedColumns.of_all(unplanned)
+
+
+def inspected(results: Sequence[object], job: InspectJob) -> tuple[FileFacts, ...]:
+    """What each file of an inspection is. Raises what is wrong with the first that cannot be read, and names others."""
+    wrong = [(file.key, one) for file, one in zip(job.files, results, strict=True) if isinstance(one, LakebedError)]
+    if len(wrong) > 1 and all(isinstance(error, SourceError) for _, error in wrong):
+        (_, first), *others = wrong
+        shown = ", ".join(key for key, _ in others[:_FILES_NAMED]) + (", ..." if len(others) > _FILES_NAMED else "")
+        count = f"{len(others)} more file{'' if len(others) == 1 else 's'}"
+        raise SourceError(f"{first.message} ({count} cannot be read: {shown})", remedy=first.remedy)
+    raise_first(results)
+    return tuple(result for result in results if isinstance(result, FileFacts))
 
 
 def combine(parts: Sequence[Converted]) -> Converted:

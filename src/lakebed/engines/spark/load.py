@@ -20,6 +20,7 @@ from lakebed.engines.shared.results import (
     cut_tasks,
     for_workers,
     in_order,
+    inspected,
     inspection_of,
     largest_first,
     raise_first,
@@ -96,8 +97,7 @@ class SparkEngine:
         tasks = InspectTasks(inspection_of(job, self._storage), files)
         said = run_tasks(self._session, tasks, len(packs), doing=_of(len(job.files), "inspect"))
         results = in_order(said, packs)
-        raise_first(results)
-        return tuple(result for result in results if isinstance(result, FileFacts))
+        return inspected(results, job)
 
     def rewrite(
         self,

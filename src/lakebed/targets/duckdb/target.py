@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import TargetError
 from lakebed.kernels.sums import no_totals
-from lakebed.model import LOAD, AnySlice, ColumnSlice, DataFile, Staging, Totals
+from lakebed.model import LOAD, AnySlice, ColumnSlice, DataFile, GroupKey, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
 from lakebed.schema.evolve import EvolutionPlan
@@ -181,12 +181,19 @@ class DuckDBTarget:
     def owns_staging(self, folder: str) -> bool:
         return self._area.owns(folder)
 
-    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(
+        self,
+        slice_: AnySlice | None,
+        columns: Sequence[str],
+        *,
+        currency: str | None = None,
+        by: Sequence[GroupKey] | None = None,
+    ) -> Totals:
         if not self._file.exists:
             return no_totals(columns)
         with self._file.reading() as connection:
             state = table_state(connection, self._table)
-            return totals(connection, self._table, state, slice_, columns, currency)
+            return totals(connection, self._table, state, slice_, columns, currency, by)
 
     def kept_rows(self, load: LoggedLoad) -> KeptRows:
         beside = DuckDBTarget(str(self._file.path), f"{self._table}{HISTORY}", storage=self._storage)

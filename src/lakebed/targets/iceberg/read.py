@@ -11,9 +11,10 @@ from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.table import Table
 
 from lakebed.errors import TargetError
+from lakebed.kernels.groups import group_columns
 from lakebed.kernels.slices import in_slice
 from lakebed.kernels.sums import exact_totals, no_totals
-from lakebed.model import AnySlice, Totals
+from lakebed.model import AnySlice, GroupKey, Totals
 from lakebed.targets.iceberg.deletes import position_deletes, scan_file
 from lakebed.targets.iceberg.manifests import has_equality_deletes
 from lakebed.targets.iceberg.names import names_suffice
@@ -99,13 +100,20 @@ def scan_plan(table: Table) -> ScanPlan:
     )
 
 
-def totals(table: Table, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
-    """Rows and exact sums of the committed table, deletes of other writers applied."""
+def totals(
+    table: Table,
+    slice_: AnySlice | None,
+    columns: Sequence[str],
+    *,
+    currency: str | None = None,
+    by: Sequence[GroupKey] | None = None,
+) -> Totals:
+    """Rows and exact sums of the committed table, deletes of other writers applied; with `by` also by groups."""
     names = {name.lower() for name in table.schema().column_names}
     if slice_ is not None and any(name.lower() not in names for name in slice_.values):
         return no_totals(columns)
-    wanted = (*columns, *([currency] if currency else ()))
-    return exact_totals(_batches(table, slice_, wanted), columns, currency=currency)
+    wanted = (*columns, *([currency] if currency else ()), *group_columns(by))
+    return exact_totals(_batches(table, slice_, wanted), columns, currency=currency, by=by)
 
 
 def _condition(name: str, value: object) -> BooleanExpression:

@@ -27,7 +27,7 @@ from lakebed.checkpoints import pass_checkpoint
 from lakebed.config import DEFAULT_CATALOG
 from lakebed.errors import ConcurrentModification, ConfigError, LakebedError, TargetError
 from lakebed.kernels.sums import no_totals
-from lakebed.model import AnySlice, DataFile, Staging, Totals
+from lakebed.model import AnySlice, DataFile, GroupKey, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
 from lakebed.storage import Storage, is_local, join, local_path
@@ -56,7 +56,7 @@ from lakebed.targets.iceberg.state import (
     version,
 )
 from lakebed.targets.iceberg.transaction import OneCommit
-from lakebed.targets.load_log import LoadStep, LoggedLoad
+from lakebed.targets.load_log import LoadLog, LoadStep, LoggedLoad
 from lakebed.targets.scan import ScanPlan
 from lakebed.targets.shared.containment import require_no_link
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
@@ -408,13 +408,20 @@ class IcebergTarget:
             return (self.catalog._resolve_table_location(None, ".".join(self.identifier[:-1]), self.identifier[-1]),)
         return ()
 
-    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(
+        self,
+        slice_: AnySlice | None,
+        columns: Sequence[str],
+        *,
+        currency: str | None = None,
+        by: Sequence[GroupKey] | None = None,
+    ) -> Totals:
         table = self.table()
         if table is None:
             return no_totals(columns)
         self._require_ref(table)
         with self.settings.translated_errors():
-            return totals(table, slice_, columns, currency=currency)
+            return totals(table, slice_, columns, currency=currency, by=by)
 
     def kept_rows(self, load: LoggedLoad) -> KeptRows:
         return KeptRows(self._at(tag_of(load)), load.slice)
@@ -438,6 +445,9 @@ class IcebergTarget:
         """Every snapshot that is not expired, the oldest first."""
         table = self.table()
         return () if table is None else maintenance.snapshots(table)
+
+    def load_log(self) -> LoadLog:
+        return read_log(self.existing_table().metadata.properties, self.branch, name=self.name)
 
     def read_snapshot(self, snapshot: int, columns: Sequence[str]) -> pads.Dataset | pa.Table:
         """These columns of an earlier snapshot."""

@@ -7,8 +7,9 @@ import pyarrow.dataset as pads
 
 from lakebed.errors import NotFound, SchemaError, system_refusal
 from lakebed.kernels.files import filesystem
+from lakebed.kernels.groups import group_columns
 from lakebed.kernels.sums import exact_totals, no_totals
-from lakebed.model import AnySlice, DataFile, Totals
+from lakebed.model import AnySlice, DataFile, GroupKey, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.storage import Storage
 from lakebed.targets.base import TableState
@@ -38,11 +39,12 @@ def totals(
     slice_: AnySlice | None,
     columns: Sequence[str],
     currency: str | None,
+    by: Sequence[GroupKey] | None = None,
 ) -> Totals:
-    """Rows and exact sums of the committed table."""
+    """Rows and exact sums of the committed table, by groups too if that is asked for."""
     if not state.exists:
         return no_totals(columns)
-    wanted = [*columns, *([currency] if currency else [])]
+    wanted = [*columns, *([currency] if currency else []), *group_columns(by)]
     if absent := [column for column in wanted if column not in state.schema]:
         raise SchemaError(f"{root} has no column {', '.join(absent)}")
     values: Mapping[str, object] = slice_.values if slice_ else {}
@@ -58,7 +60,7 @@ def totals(
         filter=reduce(lambda left, right: left & right, conditions) if conditions else None,
     )
     try:
-        return exact_totals(scanner.to_batches(), columns, currency=currency)
+        return exact_totals(scanner.to_batches(), columns, currency=currency, by=by)
     except FileNotFoundError as error:
         raise NotFound(f"{root} has changed while it was read: {error}", uri=root) from error
     except OSError as error:

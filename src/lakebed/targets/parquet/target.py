@@ -9,7 +9,7 @@ import pyarrow.dataset as pads
 
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import SchemaError, TargetError
-from lakebed.model import LOAD, AnySlice, ColumnSlice, DataFile, Staging, Totals
+from lakebed.model import LOAD, AnySlice, ColumnSlice, DataFile, GroupKey, Staging, Totals
 from lakebed.schema.arrow import from_arrow_field, to_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema, Text, fold
@@ -164,9 +164,16 @@ class ParquetTarget:
     def owns_staging(self, folder: str) -> bool:
         return self._journal.owns(folder)
 
-    def totals(self, slice_: AnySlice | None, columns: Sequence[str], *, currency: str | None = None) -> Totals:
+    def totals(
+        self,
+        slice_: AnySlice | None,
+        columns: Sequence[str],
+        *,
+        currency: str | None = None,
+        by: Sequence[GroupKey] | None = None,
+    ) -> Totals:
         return self._journal.steady(
-            lambda overlay: totals(self._root, self._files.state(overlay), self._storage, slice_, columns, currency)
+            lambda overlay: totals(self._root, self._files.state(overlay), self._storage, slice_, columns, currency, by)
         )
 
     def kept_rows(self, load: LoggedLoad) -> KeptRows:
