@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/dbt.py [--rows 1000000] [--columns 50] [--folder DIR]
 
 Each contender runs the model twice: once into a table that is not there yet, and once with as many rows again, half of
-them with keys that are there (delete+insert). Promise: into DuckDB at most 1.3 times dbt-duckdb's own model. Seconds
+them with keys that are there (delete+insert). Wanted: into DuckDB at most 1.3 times dbt-duckdb's own model. Seconds
 are those of the model as dbt reports them, and of the processor for the whole command. dbt's environment is that of
 the tests (`.venv-dbt`).
 """
