@@ -16,6 +16,7 @@ PUBLIC: dict[str, str] = {
     "analyze": "lakebed.lineage",
     "compact": "lakebed.table.compact",
     "analyze_project": "lakebed.lineage.project",
+    "check": "lakebed.changes.check",
     "compare_lineage": "lakebed.changes.compare",
     "discover": "lakebed.pipeline.discover",
     "doctor": "lakebed.health",
@@ -41,6 +42,7 @@ PUBLIC: dict[str, str] = {
     "AnalyzeResult": "lakebed.lineage",
     "Breakage": "lakebed.changes.result",
     "Check": "lakebed.health",
+    "CheckResult": "lakebed.changes.findings",
     "CompactResult": "lakebed.table.compact",
     "ColumnChange": "lakebed.changes.result",
     "ComparedEdge": "lakebed.changes.compare",
@@ -50,6 +52,7 @@ PUBLIC: dict[str, str] = {
     "DiscoverReport": "lakebed.source.discover",
     "EvolutionPlan": "lakebed.schema.evolve",
     "FileReport": "lakebed.pipeline.reports",
+    "Finding": "lakebed.changes.findings",
     "Expired": "lakebed.targets.snapshots",
     "Health": "lakebed.health",
     "History": "lakebed.table.history",
@@ -104,9 +107,12 @@ PUBLIC: dict[str, str] = {
 __all__ = ["__version__", *sorted(PUBLIC)]
 
 if TYPE_CHECKING:
+    from lakebed.changes.check import check as check
     from lakebed.changes.compare import ComparedEdge as ComparedEdge
     from lakebed.changes.compare import LineageDifference as LineageDifference
     from lakebed.changes.compare import compare_lineage as compare_lineage
+    from lakebed.changes.findings import CheckResult as CheckResult
+    from lakebed.changes.findings import Finding as Finding
     from lakebed.changes.impact import impact as impact
     from lakebed.changes.result import Breakage as Breakage
     from lakebed.changes.result import ColumnChange as ColumnChange

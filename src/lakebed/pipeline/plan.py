@@ -35,6 +35,7 @@ class PlannedDelivery:
     table: str
     decision: Decision
     evolution: EvolutionPlan | None  # None where nothing would be loaded
+    columns: Schema | None = None  # the delivery's own, as the table would name and type them
 
     @property
     def action(self) -> Action:
@@ -107,7 +108,7 @@ def plan(
             state = opened.state()
             current = current_delivery(opened, state, delivery.slice, ledger)
             decision = decide(delivery, current, strict=workspace.settings.strict, consent=Consent(reload, replace))
-            evolution = None
+            evolution = columns = None
             typed = delivery
             if decision.action in ("load", "replace"):
                 try:
@@ -118,11 +119,10 @@ def plan(
             if decision.action in ("load", "replace"):
                 schema = left.get(opened.address, state.schema if state.exists else None)
                 others = known.of_report(delivery.slice.report) if schema is None else ()
-                evolution = plan_delivery(
-                    typed, opened, schema, known=others, ledger=ledger, settings=workspace.settings
-                ).evolution
+                load = plan_delivery(typed, opened, schema, known=others, ledger=ledger, settings=workspace.settings)
+                evolution, columns = load.evolution, load.columns
                 left[opened.address] = evolution.final
-            planned.append(PlannedDelivery(delivery, opened.address, decision, evolution))
+            planned.append(PlannedDelivery(typed, opened.address, decision, evolution, columns))
     return PlanReport(tuple(planned), warnings=found.all_warnings)
 
 
