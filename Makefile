@@ -51,8 +51,10 @@ docs: $(READY)   ## write the generated pages
 	$(BIN)/python -m lakebed.cli.reference docs
 
 lock:            ## pin the dependencies
-	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --all-extras --group dev \
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra all --group dev \
 	  -c requirements/constraints.txt pyproject.toml -o requirements/dev.txt -q
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra dbt \
+	  -c requirements/constraints.txt pyproject.toml requirements/dbt.in -o requirements/dbt.txt -q
 
 clean:           ## remove what the other targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-dbt .mypy_cache .ruff_cache .hypothesis

@@ -12,6 +12,7 @@ import resource
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from inputs import cur
@@ -209,6 +210,28 @@ def memory(files: list[Path], out: Path, count: int) -> Measured:
     return result
 
 
+@dataclass(frozen=True)
+class Promised:
+    """How many times as fast as a peer the load is to be, by the clock and by CPU where that is promised too."""
+
+    clock: float
+    cpu: float | None = None
+
+    def __str__(self) -> str:
+        return f"promised {self.clock}" + (f" and {self.cpu} by CPU" if self.cpu is not None else "")
+
+    def judge(self, clock: float, cpu: float) -> str:
+        kept = clock >= self.clock and (self.cpu is None or cpu >= self.cpu)
+        return f"{self}: {'kept' if kept else 'MISSED'}"
+
+
+# Against dlt it is the clock, as its documentation shows it and tuned by hand; by CPU both make the same calls.
+PROMISED = {
+    "duckdb": Promised(1.5),
+    "spark-reader": Promised(3.0),
+    "dlt": Promised(2.5, cpu=1.5),
+    "dlt-tuned": Promised(1.5),
+}
 DLT = {"dlt": "plain", "dlt-tuned": "tuned"}
 CONTENDERS: dict[str, Callable[[list[Path], Path, int], Measured]] = {
     "lakebed-spark": lakebed_spark,
@@ -254,10 +277,12 @@ def compare(files: list[Path], count: int, rounds: int) -> None:
             if name not in best or measured.cpu_seconds < best[name].cpu_seconds:
                 best[name] = measured
     ours = best["lakebed-spark"]
-    for name, promised in (("duckdb", 1.5), ("spark-reader", 3.0), ("dlt", 2.5), ("dlt-tuned", 2.5)):
+    for name, promised in PROMISED.items():
         if name in best:
             clock, cpu = best[name].seconds / ours.seconds, best[name].cpu_seconds / ours.cpu_seconds
-            print(f"lakebed is {clock:.2f} times as fast as {name} ({cpu:.2f} by CPU), promised {promised}")
+            print(f"lakebed is {clock:.2f} times as fast as {name} ({cpu:.2f} by CPU), {promised.judge(clock, cpu)}")
+        else:
+            print(f"{name} is not there to be compared with ({promised}): make bench installs it")
     bare = best["bare-calls"]
     print(f"lakebed costs {ours.cpu_seconds / bare.cpu_seconds:.2f} times the CPU of the bare pyarrow calls")
     if "dlt" in best:

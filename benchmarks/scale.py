@@ -1,19 +1,25 @@
 """How the load grows: with months, with small files, with rows. Clock, CPU, memory of the driver, files that come out.
 
-    scale.py [months] [files] [rows] [--factor 1.0] [--folder DIR]
+    scale.py [months] [files] [rows] [tasks] [plain-tasks] [--factor 1.0] [--folder DIR]
 
 Each size is a process of its own on `local[2]`, with the same input each time. `--factor 0.1` tries it all on a tenth.
+`tasks` are Python tasks that do nothing, on a standalone cluster of two workers; `plain-tasks` are the same as Spark
+runs them by itself, with its archives read before each.
 """
 
 import argparse
+import importlib
 import json
+import os
 import resource
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from inputs import cur
@@ -22,6 +28,8 @@ from measuring.clock import Measured, measuring, report, run_contender
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+ROOT = Path(__file__).parent.parent
+
 MONTHS = (3, 12, 24, 60)
 FILES = (10, 500, 5_000)
 ROWS = (1_000_000, 3_000_000, 10_000_000)
@@ -29,6 +37,9 @@ ROWS_PER_MONTH = 5_000
 ROWS_PER_SMALL_FILE = 20
 COLUMNS = 250
 ROWS_PER_LARGE_FILE = 50_000
+DISTINCT_ROWS = 200_000
+TASKS = (2, 40, 400)
+ON_A_CLUSTER = frozenset({"tasks", "plain-tasks"})
 
 
 @dataclass(frozen=True)
@@ -66,8 +77,8 @@ def small_files(folder: Path, size: int) -> Path:
 
 
 def large_month(folder: Path, size: int) -> Path:
-    """A month of so many rows in files of one size. Files are written once and linked as often as they are wanted."""
-    made = cur.make(folder / "large", rows=1_000_000, count=COLUMNS, files=1_000_000 // ROWS_PER_LARGE_FILE)
+    """A month of so many rows in files of one size. A few files are written, and linked as often as they are wanted."""
+    made = cur.make(folder / "large", rows=DISTINCT_ROWS, count=COLUMNS, files=DISTINCT_ROWS // ROWS_PER_LARGE_FILE)
     place = folder / f"rows-{size}" / "large" / "2026-10"
     if not place.exists():
         place.mkdir(parents=True)
@@ -95,11 +106,36 @@ def run_rows(size: Size, spark: "SparkSession") -> int:
     return lakebed.run(size.source, target, workdir=size.lake, spark=spark, no_stage=True).rows
 
 
+def no_input(folder: Path, _: int) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def run_empty_tasks(size: Size, spark: "SparkSession") -> int:
+    from lakebed.engines.spark.tasks import run_tasks
+
+    return len(run_tasks(spark, lambda number: number, size.size, doing="nothing"))
+
+
+def run_as_spark_does() -> None:
+    """Tasks of this process leave the importers of archives in the cache."""
+    from lakebed.engines.spark import tasks
+
+    tasks.SparingArchives = lambda function: function  # type: ignore[assignment, misc]
+
+
 SHAPES: dict[str, tuple[tuple[int, ...], Callable[[Path, int], Path], Callable[[Size, "SparkSession"], int]]] = {
     "months": (MONTHS, months, run_months),
     "files": (FILES, small_files, run_files),
     "rows": (ROWS, large_month, run_rows),
+    "tasks": (TASKS, no_input, run_empty_tasks),
+    "plain-tasks": (TASKS, no_input, run_empty_tasks),
 }
+
+
+def spark_cluster() -> ModuleType:
+    sys.path.insert(0, str(ROOT))
+    return importlib.import_module("tests.support.spark_cluster")
 
 
 def run(size: Size) -> Measured:
@@ -109,8 +145,16 @@ def run(size: Size) -> Measured:
     from lakebed.engines.spark.session import open_session
 
     result = Measured()
-    settings = load_settings({"master": "local[2]"})
-    with open_session(settings) as session:
+    with ExitStack() as stack:
+        master = "local[2]"
+        if size.shape in ON_A_CLUSTER:
+            cluster = stack.enter_context(spark_cluster().standalone_cluster())
+            os.environ.update(cluster.environment)
+            master = cluster.url
+        if size.shape == "plain-tasks":
+            run_as_spark_does()
+        settings = load_settings({"master": master})
+        session = stack.enter_context(open_session(settings))
         probe_workers(session, settings.storage)
         with measuring(result):
             result.rows = SHAPES[size.shape][2](size, session.spark)

@@ -21,6 +21,7 @@ PUBLIC: dict[str, str] = {
     "discover": "lakebed.pipeline.discover",
     "doctor": "lakebed.health",
     "evolve": "lakebed.table.evolve",
+    "focus": "lakebed.finops.focus",
     "history": "lakebed.table.history",
     "impact": "lakebed.changes.impact",
     "ingest": "lakebed.pipeline.ingest",
@@ -36,7 +37,9 @@ PUBLIC: dict[str, str] = {
     "sample": "lakebed.samples",
     "stage": "lakebed.pipeline.stage",
     "status": "lakebed.pipeline.status",
+    "sums": "lakebed.finops.sums",
     "sweep": "lakebed.table.sweep",
+    "views": "lakebed.finops.views",
     "write": "lakebed.table.write",
     # what they return
     "AnalyzeResult": "lakebed.lineage",
@@ -53,6 +56,8 @@ PUBLIC: dict[str, str] = {
     "EvolutionPlan": "lakebed.schema.evolve",
     "FileReport": "lakebed.pipeline.reports",
     "Finding": "lakebed.changes.findings",
+    "FocusResult": "lakebed.finops.focus",
+    "FocusSlice": "lakebed.finops.focus",
     "Expired": "lakebed.targets.snapshots",
     "Health": "lakebed.health",
     "History": "lakebed.table.history",
@@ -74,18 +79,25 @@ PUBLIC: dict[str, str] = {
     "SourcesReport": "lakebed.pipeline.sources",
     "StageReport": "lakebed.pipeline.stage",
     "StatusReport": "lakebed.pipeline.status",
+    "LoadSums": "lakebed.finops.sums",
+    "Sums": "lakebed.finops.sums",
     "Swept": "lakebed.table.sweep",
     "TableReport": "lakebed.pipeline.reports",
+    "View": "lakebed.finops.views",
+    "ViewsResult": "lakebed.finops.views",
     "WriteResult": "lakebed.table.write_spec",
     # what they take
     "Column": "lakebed.schema.types",
     "Delivery": "lakebed.model",
+    "Dialect": "lakebed.finops.projection",
     "EngineName": "lakebed.engines.protocols.engine",
     "FileFormat": "lakebed.source.files",
+    "FocusVersion": "lakebed.finops.focus_mapping",
     "LineageSchema": "lakebed.lineage.analyze",
     "MergeInput": "lakebed.engines.protocols.merge",
     "MergeStrategy": "lakebed.merge_core.spec",
     "Missing": "lakebed.merge_core.spec",
+    "Moment": "lakebed.table.as_of",
     "Observer": "lakebed.pipeline.progress",
     "RunSettings": "lakebed.pipeline.settings",
     "SampleFormat": "lakebed.samples.kinds",
@@ -122,6 +134,17 @@ if TYPE_CHECKING:
     from lakebed.engines.protocols.merge import MergeInput as MergeInput
     from lakebed.errors import DatasetMergeError as DatasetMergeError
     from lakebed.errors import LakebedError as LakebedError
+    from lakebed.finops.focus import FocusResult as FocusResult
+    from lakebed.finops.focus import FocusSlice as FocusSlice
+    from lakebed.finops.focus import focus as focus
+    from lakebed.finops.focus_mapping import FocusVersion as FocusVersion
+    from lakebed.finops.projection import Dialect as Dialect
+    from lakebed.finops.sums import LoadSums as LoadSums
+    from lakebed.finops.sums import Sums as Sums
+    from lakebed.finops.sums import sums as sums
+    from lakebed.finops.views import View as View
+    from lakebed.finops.views import ViewsResult as ViewsResult
+    from lakebed.finops.views import views as views
     from lakebed.health import Check as Check
     from lakebed.health import Health as Health
     from lakebed.health import doctor as doctor
@@ -173,6 +196,7 @@ if TYPE_CHECKING:
     from lakebed.source.discover import DiscoverReport as DiscoverReport
     from lakebed.source.files import FileFormat as FileFormat
     from lakebed.state.records import SchemaChangeRecord as SchemaChangeRecord
+    from lakebed.table.as_of import Moment as Moment
     from lakebed.table.compact import CompactResult as CompactResult
     from lakebed.table.compact import compact as compact
     from lakebed.table.evolve import SchemaLike as SchemaLike

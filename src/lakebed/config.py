@@ -56,6 +56,13 @@ def _decimals(text: str) -> str:
     return f"{precision},{scale}"
 
 
+def _retain(text: str) -> str:
+    words = " ".join(text.lower().split())
+    if re.fullmatch(r"all|latest|[1-9]\d{0,3} months?", words) is None:
+        raise ValueError("write all, latest or a number of months, as in 12 months")
+    return f"{words}s" if words.endswith("month") else words
+
+
 def _memory(text: str) -> str:
     if re.fullmatch(r"[1-9]\d*[kmgt]", text.lower()) is None:
         raise ValueError("write a number and a unit, as in 512m or 4g")
@@ -188,8 +195,15 @@ class Settings(_Section):
         "half. One that loses more is refused until --accept-shrink; 1 asks nothing.",
     )
     shrink_limits: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
-        default_factory=dict,
-        description="The same for single reports, as a table of their names and shares.",
+        default_factory=dict, description="The same for single reports, as a table of their names and shares."
+    )
+    retain: Annotated[str, AfterValidator(_retain)] | None = Field(
+        default=None,
+        description="Which replaced deliveries stay readable (`--as-of`): all, those replaced in the last `12 months`, "
+        "or only the latest. Without it: what the table was loaded with before, and latest for a new one.",
+    )
+    retains: dict[str, Annotated[str, AfterValidator(_retain)]] = Field(
+        default_factory=dict, description="The same for single reports, as a table of their names and rules."
     )
     no_stage: bool = Field(default=False, description="Read source files where they are instead of copying them first.")
     strict: bool = Field(default=False, description="Refuse what would otherwise be a warning, such as a missing file.")
@@ -219,6 +233,10 @@ class Settings(_Section):
     def shrink_limit_of(self, report: str) -> float:
         """The share that a closed month of this report may lose."""
         return self.shrink_limits.get(report, self.shrink_limit)
+
+    def retain_of(self, report: str) -> str | None:
+        """Which replaced deliveries of this report are kept; None where nothing is said."""
+        return self.retains.get(report, self.retain)
 
     @property
     def workdir_path(self) -> Path:
@@ -458,8 +476,7 @@ def _explain(invalid: ValidationError, values: Mapping[str, object], origins: Ma
     where = ".".join(str(part) for part in problem["loc"])
     key = next((known for known in values if where == known or where.startswith(f"{known}.")), where)
     message = problem["msg"].removeprefix("Value error, ")
-    inside = f" ({where})" if where != key else ""
-    # Keys and tokens are not repeated on a terminal or in a log.
+    inside = f" ({where})" if where != key else ""  # below: keys and tokens are not repeated in a log
     shown = "wrong" if key.startswith(_HOLDING_SECRETS) else repr(problem["input"])
     if problem["type"] == "extra_forbidden" and len(problem["loc"]) > 1:
         remedy = _nearest(str(problem["loc"][-1]), SourceSection.model_fields)

@@ -26,6 +26,9 @@ RESERVED_COLUMNS = (PAYER, REPORT, PERIOD, DELIVERY)
 # The column of a table that `lakebed ingest` fills: the checksum of the file that a row came from. Reserved too.
 FILE = "lakebed_file"
 
+# The column of the table beside a loaded one that keeps replaced rows: the load that they came with. Reserved too.
+LOAD = "lakebed_load"
+
 Content: TypeAlias = Literal["csv", "json", "parquet"]
 Compression: TypeAlias = Literal["none", "gzip", "zip"]
 SourceKind: TypeAlias = Literal["cur", "cur2", "focus", "plain"]
@@ -122,16 +125,42 @@ DEFAULT_DIGITS = Digits()
 
 
 @dataclass(frozen=True, slots=True)
-class FilePart:
-    """Records of a large file: its bytes from `start` to `end`, after a header that ends at `header`.
+class GzipMember:
+    """A member of a gzip file: where it begins in the file, and where its text begins in the whole text."""
 
-    `line` is the number of the first of its lines.
+    packed_at: int = 0
+    text_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """Records of a large file: its text from `start` to `end`, in bytes, after a header that ends at `header`.
+
+    `line` is the number of the first of its lines. The text of a gzip file is unpacked from its `member` on.
     """
 
     start: int
     end: int
     header: int
     line: int
+    member: GzipMember | None = None
+
+    @property
+    def is_first(self) -> bool:
+        return not self.start
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivePart:
+    """Some of the data files in a ZIP: from the `first` on, before the one that is number `stop`; bytes of text."""
+
+    first: int
+    stop: int
+    size_bytes: int
+
+    @property
+    def is_first(self) -> bool:
+        return not self.first
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +181,7 @@ class SourceFile:
     folders: tuple[tuple[str, str | None], ...] = ()
     identity: str | None = None
     sha256: str | None = None
-    part: FilePart | None = None
+    part: FilePart | ArchivePart | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from tests.support.s3_server import S3Server
 import lakebed
 from lakebed.cli import COMMANDS
 from lakebed.kernels.storage_settings import StorageSettings
+from lakebed.model import RESERVED_COLUMNS
 from lakebed.samples import SampleSpec, make_sample
 
 pytestmark = [pytest.mark.processes, pytest.mark.server]
@@ -29,6 +31,13 @@ pytestmark = [pytest.mark.processes, pytest.mark.server]
 PROGRAM = str(SUPPORT / "commands_in_turn.py")
 SPEC = SampleSpec(months=1, rows=4, columns=63, files=1, restate=False)
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
+# A bill of one line, as a load leaves it.
+BILL = pa.table(
+    {
+        "line_item_unblended_cost": pa.array([Decimal(1)], pa.decimal128(38, 18)),
+        **{name: ["2026-10"] for name in RESERVED_COLUMNS},
+    }
+)
 # Nobody listens on it: it is the discard port, and below those that are handed out.
 CLOSED = "127.0.0.1:9"
 SECRET = "hush-hush-hush-hush"
@@ -38,6 +47,7 @@ SECRET = "hush-hush-hush-hush"
 WITH_SOURCE = {
     "run": "run {place} --target duckdb:good.duckdb",
     "plan": "plan {place} --target duckdb:good.duckdb",
+    "check": "check queries --target duckdb:good.duckdb --against {place}",
     "discover": "discover {place}",
     "stage": "stage {place}",
     "reconcile": "reconcile --target duckdb:good.duckdb --source {place}",
@@ -50,6 +60,7 @@ WITH_SOURCE = {
 WITH_TARGET = {
     "run": "run bills --target {place}",
     "plan": "plan bills --target {place}",
+    "check": "check queries --target {place}",
     "load": "load --target {place} --workdir discovered",
     "reconcile": "reconcile --target {place} --source bills",
     "status": "status --rebuild {table}",
@@ -59,11 +70,15 @@ WITH_TARGET = {
     "evolve": "evolve {table} --schema rows.parquet",
     "evolve, asked": "evolve {table} --schema rows.parquet --dry-run",
     "history": "history {table}",
+    "sums": "sums {table}",
     "rollback": "rollback {table} 1",
     "sweep": "sweep {table} --expire-days 1",
     "write": "write rows.parquet {table}",
     "ingest": "ingest rows.parquet --target {table}",
     "compact": "compact {table}",
+    "views": "views {table} --print",
+    "focus": "focus {table} --print",
+    "focus, written": "focus duckdb:bill.duckdb#bill --to {table}",
 }
 # Commands that look at a table which is not there, or at none, have nothing to refuse.
 MAY_SUCCEED_WITHOUT_TABLE = {"plan", "merge, asked", "evolve, asked", "sweep", "history", "status", "load"}
@@ -78,11 +93,12 @@ WITH_WORKDIR = {
     "reconcile": "reconcile --target duckdb:good.duckdb",
     "evolve": "evolve parquet:evolved --schema rows.parquet",
     "history": "history parquet:good",
+    "sums": "sums parquet:good",
     "sweep": "sweep",
     "ingest": "ingest rows.parquet --target parquet:ingested",
 }
 # `publish` takes a branch, which only a table that is there can have.
-NEITHER = {"demo", "sample", "lineage", "impact", "publish", "doctor"}
+NEITHER = {"demo", "sample", "lineage", "impact", "publish", "doctor", "dbt"}
 
 
 @dataclass(frozen=True)
@@ -154,8 +170,11 @@ def world(tmp_path_factory: pytest.TempPathFactory, s3_server: S3Server) -> Iter
     pq.write_table(ROWS, folder / "rows.parquet")
     for target in (f"duckdb:{folder / 'good.duckdb'}#good", folder / "good", "iceberg:billing.good"):
         lakebed.merge(ROWS, target, keys="id", workdir=folder / ".lakebed")
+    lakebed.write(BILL, f"duckdb:{folder / 'bill.duckdb'}#bill", workdir=folder / ".lakebed")
     lakebed.discover(folder / "bills", workdir=folder / "discovered")
     (folder / "text").write_text("nothing but words\n" * 100)
+    (folder / "queries").mkdir()
+    (folder / "queries" / "all.sql").write_text("SELECT id FROM good")
     for name in ("locked", "sealed"):
         (folder / name).mkdir()
     pq.write_table(ROWS, folder / "sealed" / "rows.parquet")

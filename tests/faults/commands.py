@@ -12,6 +12,7 @@ import lakebed
 from lakebed.errors import LakebedError
 from lakebed.pipeline.progress import Observer
 from lakebed.samples import SampleSpec, make_sample
+from lakebed.table.as_of import TableLoads
 from lakebed.table.history import history
 from lakebed.workspace import Workspace
 
@@ -197,11 +198,39 @@ def load_before(place: Place, source: Path) -> None:
     load(place, source, day="before")
 
 
+def load_retained(place: Place, source: Path, observer: Observer) -> None:
+    """What the newer delivery replaces is to be had afterwards."""
+    report = lakebed.run(str(source / "after"), place.address, workdir=place.workdir, observer=observer, retain="all")
+    if errors := [one.error for one in report.deliveries if one.error]:
+        raise LakebedError("\n".join(errors))
+
+
+def loads_kept(place: Place) -> Memory:
+    """The same, and what every delivery sums up to that was ever in the table: nothing may be lost in between."""
+    workspace = Workspace.open({"workdir": str(place.workdir)})
+    target = workspace.target(place.address)
+    with workspace.ledger_for_reading() as ledger:
+        loads = TableLoads.of(target, ledger)
+    held = [loads.rows_of(load) for load in loads.log.loads]
+    sums = [one.target.totals(one.slice, ("line_item_unblended_cost",)) for one in held]
+    return {
+        **loads_of(place),
+        # A delivery whose run died before it told the ledger is loaded again, and is then there twice.
+        "kept": sorted(
+            {
+                f"{one.load.slice.period} {one.load.delivery} {said.rows} {said.sums}"
+                for one, said in zip(held, sums, strict=True)
+            }
+        ),
+    }
+
+
 COMMANDS = {
     command.name: command
     for command in (
         Command("first load", BILL, load_nothing, load_one_month, loads_of, rooms=("targets", "libraries")),
         Command("load", BILL, load_before, load, loads_of),
+        Command("load and retain", BILL, load_before, load_retained, loads_kept, LOCAL, rooms=("targets", "libraries")),
         Command("merge", ("id", "v"), merge_old, merge_with("arrow"), columns_of),
         Command("merge on DuckDB", ("id", "v"), merge_old, merge_with("duckdb"), columns_of, ("Parquet",)),
         Command("write", ("id", "v"), merge_old, write, columns_of),

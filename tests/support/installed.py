@@ -73,9 +73,9 @@ def install(
     kept = (line.removesuffix(" \\") for line in lines if "--hash" not in line)
     pins.write_text("\n".join(line for line in kept if line.partition("==")[0] not in others), encoding="utf-8")
     what = f"{wheel}[{extras}]" if extras else str(wheel)
-    said = _try("uv", "pip", "install", "-q", "--python", folder / "bin" / "python", "-c", pins, what, *instead)
+    said = run_module("uv", "pip", "install", "-q", "--python", folder / "bin" / "python", "-c", pins, what, *instead)
     if said is not None and find_spec("pip") is not None:
-        said = _try("pip", "--python", folder / "bin" / "python", "install", "-q", "-c", pins, what, *instead)
+        said = run_module("pip", "--python", folder / "bin" / "python", "install", "-q", "-c", pins, what, *instead)
     if said is not None and NO_WAY.search(said):
         pytest.skip("no index can be reached from here, and what is cached is not enough")
     assert said is None, said
@@ -96,11 +96,11 @@ def find_python(version: str) -> str:
 
 
 def _uv(*arguments: str | Path) -> None:
-    said = _try("uv", *arguments)
+    said = run_module("uv", *arguments)
     assert said is None, said
 
 
-def _try(module: str, *arguments: str | Path) -> str | None:
+def run_module(module: str, *arguments: str | Path) -> str | None:
     """Runs uv or pip of this environment; returns what it said where it failed."""
     ran = subprocess.run(
         [sys.executable, "-m", module, *arguments],

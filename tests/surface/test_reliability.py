@@ -18,8 +18,10 @@ ROOMS = {
 
 
 def named_steps() -> Iterator[tuple[str, str]]:
-    """The room and the name of every checkpoint in the code."""
+    """The room and the name of every checkpoint in the code, but for dbt's: tests/dbt/test_kills.py dies at those."""
     for module in modules():
+        if module.name.startswith("dbt."):
+            continue
         for node in ast.walk(module.tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("pass_checkpoint", "self._checkpoint"):
                 [name] = node.args

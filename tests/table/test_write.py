@@ -19,6 +19,7 @@ import lakebed
 import lakebed.kernels.rows as rows_kernel
 from lakebed.errors import ConfigError, NotFound, SourceError, TargetError
 from lakebed.kernels.slices import in_slice
+from lakebed.table.read import open_table
 from lakebed.targets.iceberg.catalog import CatalogSettings
 from lakebed.targets.iceberg.target import IcebergTarget
 
@@ -251,3 +252,17 @@ def test_rows_of_a_slice(values: dict[str, object], found: list[bool]) -> None:
         {"a": [1, 2, None], "b": ["x", None, "x"], "n": pa.nulls(3), "d": [Decimal("1.50"), Decimal(2), None]}
     )
     assert in_slice(data, values, {"part": "p"}).to_pylist() == found
+
+
+@pytest.mark.parametrize("place", ["parquet:costs", "duckdb:lake.duckdb#costs", "iceberg:billing.costs"])
+def test_a_commit_says_what_the_caller_wants_it_to_say(place: str) -> None:
+    said = []
+    for commit in (
+        lambda: lakebed.write(pa.table({"id": [1]}), place, properties={"lakebed.run": "first"}),
+        lambda: lakebed.merge(pa.table({"id": [2]}), place, keys="id", properties={"lakebed.run": "second"}),
+    ):
+        commit()
+        last = open_table(place).last_commit()
+        assert last is not None
+        said.append(last.properties["lakebed.run"])
+    assert said == ["first", "second"]

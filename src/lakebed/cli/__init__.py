@@ -31,6 +31,9 @@ COMMANDS: dict[str, str] = {
     "load": "Load the deliveries that the ledger knows from `discover` and `stage` and that are not loaded yet.",
     "status": "Show deliveries and loads with their states, and the errors of those that failed.",
     "reconcile": "Add up the table again and compare rows and sums with what each load found in its source files.",
+    "views": "Creates the views that people's SQL expects: TABLE_athena with CUR's names, TABLE_cur2 with CUR 2.0's "
+    "columns.",
+    "focus": "Writes a loaded bill as FOCUS into another table, month by month; what has not changed is left.",
     "lineage": "Trace columns through SQL: sources, roles, implied schema, and what is not known.",
     "impact": "List everything downstream of columns, and what breaks where they are dropped, renamed or given another "
     "type.",
@@ -42,10 +45,13 @@ COMMANDS: dict[str, str] = {
     "evolve": "Adds and widens columns of a table; never drops or narrows one.",
     "compact": "Makes few files of many small ones, in one commit, and changes no row.",
     "history": "Which delivery added or widened which column, and a table's snapshots.",
+    "sums": "Exact sums and rows of each month, by currency: now, or as they were known on a day, and where they come "
+    "from.",
     "rollback": "Makes an earlier snapshot of an Iceberg table the current one; its schema stays as wide as it is.",
     "publish": "Makes what a branch of an Iceberg table holds that of the table, in one commit that copies nothing.",
     "sweep": "Removes files that crashed loads, merges and evolutions left; with --expire-days old Iceberg snapshots "
     "too.",
+    "dbt": "Adds the materialization `lakebed` to a dbt project; keeps what is there, and says what it wrote.",
     "doctor": "Check Java, Spark, the work directory, DuckDB, Iceberg and storage, and say how to put right what is "
     "wrong.",
 }

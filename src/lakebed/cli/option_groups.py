@@ -38,6 +38,7 @@ class LoadOptions(PlanOptions):
     """The same, and how the load itself goes."""
 
     on_bad_value: options.BadValue
+    retain: options.Retain
     no_stage: options.NoStage
     master: options.Master
     remote: options.Remote

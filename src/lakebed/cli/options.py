@@ -1,13 +1,17 @@
 """Options that several commands share, each declared once."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from lakebed.config import OnConflict, Settings, SparkSection
 from lakebed.engines.protocols.load import OnBadValue
+from lakebed.errors import ConfigError
 from lakebed.schema.names import Naming
+
+Word = TypeVar("Word", bound=str)
 
 
 def _help(section: type[Settings] | type[SparkSection], name: str) -> str:
@@ -39,6 +43,9 @@ MetricsFile = Annotated[
         "--metrics-file", help="Write what the run did to this file, as Prometheus reads it: rows, seconds, sums."
     ),
 ]
+Views = Annotated[
+    bool, typer.Option("--views", help="Create or renew the views TABLE_athena and TABLE_cur2; see `lakebed views`.")
+]
 Target = Annotated[
     str, typer.Option(help="duckdb:FILE[#TABLE], iceberg:[CATALOG:]NAMESPACE[.TABLE] or parquet:FOLDER.")
 ]
@@ -66,6 +73,7 @@ AcceptShrink = Annotated[
     bool,
     typer.Option("--accept-shrink", help="Take a closed month that has lost much of its rows or of its cost."),
 ]
+Retain = Annotated[str | None, typer.Option(help=_help(Settings, "retain"))]
 NoStage = Annotated[bool | None, typer.Option("--no-stage", help=_help(Settings, "no_stage"))]
 Strict = Annotated[bool | None, typer.Option("--strict", help=_help(Settings, "strict"))]
 Master = Annotated[str | None, typer.Option(help=_help(SparkSection, "master"))]
@@ -75,3 +83,11 @@ Remote = Annotated[str | None, typer.Option(help=_help(SparkSection, "remote"))]
 def split_names(text: str | None) -> list[str]:
     """The names of an option that takes several, with commas between them."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def one_of(option: str, given: str, known: Sequence[Word]) -> Word:
+    """The word of an option that takes a few, or ConfigError with all of them."""
+    for word in known:
+        if word == given:
+            return word
+    raise ConfigError(f"{option} {given!r} is not known", remedy=f"Choose one of {', '.join(known)}.")

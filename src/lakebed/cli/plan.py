@@ -5,6 +5,8 @@ from lakebed.cli import options
 from lakebed.cli.frame import OUT, Json, Workdir, escape, reporting, show, warn
 from lakebed.cli.option_groups import Filters, PlanOptions
 
+_NOTES_SHOWN = 5
+
 
 def plan(
     source: options.Source,
@@ -34,6 +36,10 @@ def _render(planned: "lakebed.PlanReport") -> None:
         if one.evolution is not None:
             for line in one.evolution.describe().splitlines():
                 OUT.print(f"        {escape(_shortened(line))}")
+        for note in one.notes[:_NOTES_SHOWN]:
+            OUT.print(f"        {escape(note)}")
+        if len(one.notes) > _NOTES_SHOWN:
+            OUT.print(f"        and {len(one.notes) - _NOTES_SHOWN} more files, one task each")
     if planned.changes_nothing:
         OUT.print("nothing to do")
 

@@ -85,7 +85,7 @@ class ProgressBars(Observer):
     def converted(self, done: FileDone) -> None:
         # A commit that met another writer's begins again, with files that are converted again.
         INTERRUPTS.release()
-        self._files += done.file.part is None or not done.file.part.start
+        self._files += done.file.part is None or done.file.part.is_first
         self._rows += done.rows
         note = f"{self._files}/{self._of} files, {self._rows:,} rows"
         self._bars.update(self._task, advance=done.file.size_bytes, note=note)

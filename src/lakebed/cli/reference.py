@@ -1,15 +1,18 @@
 """Writes the reference pages: commands and settings from their help texts, the Python API from its docstrings.
 
-`python -m lakebed.cli.reference docs` writes them into `docs/reference`; a test keeps them equal to the code.
+`python -m lakebed.cli.reference docs` writes them into `docs/reference`, and the mapping to FOCUS beside it; a test
+keeps them equal to the code.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import typer
 from typer.testing import CliRunner
 
 from lakebed.cli import COMMANDS, build
+from lakebed.cli.focus_page import focus_page
 from lakebed.cli.python_page import python_page
 from lakebed.config import FILE_NAME, SettingInfo, setting_infos
 from lakebed.errors import LakebedError
@@ -77,7 +80,12 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-PAGES = {"cli.md": cli_page, "python.md": lambda: python_page(_NOTE), "settings.md": settings_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "cli.md": cli_page,
+    "python.md": lambda: python_page(_NOTE),
+    "settings.md": settings_page,
+    "../focus.md": lambda: focus_page(_NOTE),
+}
 
 
 def write(docs: Path) -> None:

@@ -1,7 +1,7 @@
 """`lakebed run`: discover, stage, load and reconcile."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +12,12 @@ from rich.table import Table as RichTable
 
 import lakebed
 from lakebed.cli import options
-from lakebed.cli.frame import OUT, Json, Workdir, count, escape, print_table, reporting, say, show, show_state
+from lakebed.cli.frame import OUT, Json, Workdir, count, escape, print_table, reporting, say, show, show_state, warn
 from lakebed.cli.metrics import write_metrics
 from lakebed.cli.option_groups import ConsentOptions, Filters, LoadOptions
 from lakebed.cli.progress import ProgressBars
 from lakebed.config import load_settings
-from lakebed.errors import ConfigError
+from lakebed.errors import ConfigError, SchemaError
 
 if TYPE_CHECKING:
     from lakebed.pipeline.reports import RunReport
@@ -33,6 +33,7 @@ def run(
     how: LoadOptions,
     consent: ConsentOptions,
     metrics_file: options.MetricsFile = None,
+    views: options.Views = False,
     workdir: Workdir = None,
     as_json: Json = False,
 ) -> None:
@@ -41,6 +42,8 @@ def run(
     Without a source, all that lakebed.toml names as [source.NAME] are run, one after the other.
     """
     with reporting(as_json=as_json), measuring(metrics_file) as measured, ProgressBars() as bars:
+        if views and target is not None and how["remote"] is None and how["master"] is None:
+            _require_views(target)
         known = load_settings({"workdir": workdir}).source
         named = source is None or source in known
         if named:
@@ -62,12 +65,39 @@ def run(
                 f"where should {source} go? There is no --target",
                 remedy=f"A target is written as one of: {forms()}. {_sources_of(known)}",
             )
+    made: list[lakebed.ViewsResult] = []
+    with reporting(as_json=as_json):
+        for report in measured.reports if views else ():
+            made += _views_of(report, how, workdir)
     if not named:
-        finish(done, as_json=as_json)
+        finish(done, as_json=as_json, made=made)
     elif source is not None:
-        finish(all_done.reports[source], as_json=as_json)
+        finish(all_done.reports[source], as_json=as_json, made=made)
     else:
-        _finish_all(all_done, as_json=as_json)
+        _finish_all(all_done, as_json=as_json, made=made)
+
+
+def _require_views(target: str) -> None:
+    """Raises ConfigError before anything is loaded where the target cannot hold views."""
+    from lakebed.targets.address import Address
+    from lakebed.targets.registry import target_kind
+
+    if not target_kind(Address.parse(target).kind).keeps_views:
+        raise ConfigError(
+            f"{target} cannot hold views itself",
+            remedy="Run without --views, then `lakebed views TABLE --print --dialect trino` prints their SQL.",
+        )
+
+
+def _views_of(report: "RunReport", how: LoadOptions, workdir: str | None) -> "list[lakebed.ViewsResult]":
+    """The views of every bill that the run has loaded; a table that is none is named and left."""
+    made = []
+    for table in report.tables:
+        try:
+            made.append(lakebed.views(table.address, master=how["master"], remote=how["remote"], workdir=workdir))
+        except SchemaError as error:
+            warn(f"no views of {table.table}: {error.message}")
+    return made
 
 
 @dataclass
@@ -98,22 +128,48 @@ def _sources_of(known: Mapping[str, object]) -> str:
     return f"The sources in lakebed.toml are {names}." if names else "A source of that name is not in lakebed.toml."
 
 
-def finish(done: "RunReport", *, as_json: bool) -> None:
+@dataclass(frozen=True)
+class WithViews:
+    """What a run did, and the views that it made."""
+
+    done: "RunReport | SourcesReport"
+    views: "Sequence[lakebed.ViewsResult]"
+
+    def to_dict(self) -> dict[str, object]:
+        more = {"views": [one.to_dict() for one in self.views]} if self.views else {}
+        return {**self.done.to_dict(), **more}
+
+
+def finish(done: "RunReport", *, as_json: bool, made: "Sequence[lakebed.ViewsResult]" = ()) -> None:
     """The summary, and exit code 1 where a delivery failed or does not add up."""
-    show(done, as_json=as_json, render=lambda: render(done))
+
+    def render_all() -> None:
+        render(done)
+        _draw_views(made)
+
+    show(WithViews(done, made), as_json=as_json, render=render_all)
     if done.failed:
         raise typer.Exit(1)
 
 
-def _finish_all(done: "SourcesReport", *, as_json: bool) -> None:
+def _draw_views(made: "Sequence[lakebed.ViewsResult]") -> None:
+    if made:
+        from lakebed.cli.views import draw
+
+        for one in made:
+            draw(one)
+
+
+def _finish_all(done: "SourcesReport", *, as_json: bool, made: "Sequence[lakebed.ViewsResult]") -> None:
     """The summary of each source, and exit code 1 where one of them failed."""
 
     def render_each() -> None:
         for name, report in done.reports.items():
             OUT.print(f"[bold]{escape(name)}[/]")
             render(report)
+        _draw_views(made)
 
-    show(done, as_json=as_json, render=render_each)
+    show(WithViews(done, made), as_json=as_json, render=render_each)
     for name, error in done.errors.items():
         say(f"[bold red]error:[/] {escape(name)}: {escape(str(error))}", level=logging.ERROR)
     if done.failed:

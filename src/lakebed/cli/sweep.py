@@ -39,5 +39,8 @@ def _draw(swept: "lakebed.Swept") -> None:
     for uri in swept.files if swept.dry_run else ():
         OUT.print(uri, markup=False)
     OUT.print(f"{verb} {len(swept.files)} files that crashed runs left")
+    for delivery in swept.forgotten:
+        verb_ = "would be" if swept.dry_run else "is"
+        OUT.print(f"{delivery} {verb_} retained no longer", markup=False)
     if swept.expired.snapshots:
         OUT.print(f"{verb} {len(swept.expired.snapshots)} snapshots and {len(swept.expired.files)} files of theirs")

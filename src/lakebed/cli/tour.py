@@ -52,6 +52,7 @@ class Tour:
         self._restate()
         self._reconcile()
         self._ask()
+        self._views()
         self._merge()
         self._iceberg()
         self._trace()
@@ -106,15 +107,24 @@ class Tour:
                     OUT.print("  " + "  ".join(escape(str(value)) for value in line))
             OUT.print(cost_by_month_and_service(connection, TABLE))
 
+    def _views(self) -> None:
+        _say("7", "The SQL that people have", "lakebed views: Athena's names and CUR 2.0's maps, beside the table")
+        for view in lakebed.views(f"{self._target}#{TABLE}", workdir=self._workdir).views:
+            OUT.print(f"  {view.name}: {len(view.columns)} columns")
+        with duckdb.connect(str(self._database), read_only=True) as connection:
+            ERR.print(f"[dim]{escape(_LIBRARY_QUERY)}[/]")
+            for line in connection.execute(_LIBRARY_QUERY).fetchall():
+                OUT.print("  " + "  ".join(escape(str(value)) for value in line))
+
     def _merge(self) -> None:
         _say(
-            "7", "Account names are merged in", "lakebed merge: a column that the table never had; old rows keep theirs"
+            "8", "Account names are merged in", "lakebed merge: a column that the table never had; old rows keep theirs"
         )
         result = lakebed.merge(_ACCOUNT_NAMES, f"{self._target}#{TABLE}", keys=ACCOUNT, strategy="update")
         OUT.print(f"  {result.updated:,} rows updated, added {', '.join(result.added_columns)}, {result.total:,} rows")
 
     def _iceberg(self) -> None:
-        _say("8", "The same into Iceberg", "one snapshot for each delivery; Spark and DuckDB must read the same digits")
+        _say("9", "The same into Iceberg", "one snapshot for each delivery; Spark and DuckDB must read the same digits")
         iceberg = target_kind("iceberg").extra
         try:
             require_extras([EXTENSIONS] if iceberg is None else [iceberg, EXTENSIONS], "this step")
@@ -160,7 +170,7 @@ class Tour:
         return table.existing_table().metadata_location.removeprefix("file://")
 
     def _trace(self) -> None:
-        _say("9", "Where does this number come from?", "lakebed lineage: a view, traced to billing columns")
+        _say("10", "Where does this number come from?", "lakebed lineage: a view, traced to billing columns")
         OUT.print(f"[dim]{escape(_VIEW)}[/]")
         schema = load_schema([self._target], dialect="duckdb")
         [view] = lakebed.analyze(_VIEW, dialect="duckdb", schema=schema).statements
@@ -178,6 +188,8 @@ _VIEW = f"""CREATE VIEW monthly_cost AS
 SELECT lakebed_period AS month, coalesce(account_name, {ACCOUNT}) AS account,
        sum(CASE WHEN line_item_line_item_type <> 'Tax' THEN {COST} END) AS cost
 FROM {TABLE} GROUP BY ALL"""
+_LIBRARY_QUERY = f"""SELECT year, month, product_product_name, sum(line_item_unblended_cost) AS cost
+FROM {TABLE}_athena WHERE year = '2026' AND month = '9' GROUP BY ALL ORDER BY cost DESC LIMIT 3"""
 _QUESTIONS = (
     f"SELECT lakebed_period, count(*), count(resource_tags_user_environment), count(resource_tags_user_environment_1)\n"
     f"FROM {TABLE} GROUP BY ALL ORDER BY ALL",

@@ -22,7 +22,7 @@ from lakebed.kernels.rows import PartitionedOutput
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.kernels.streams import Checksum, corruption_as_source_error, open_streams, sum_up
 from lakebed.kernels.values import expectation, typed
-from lakebed.model import FILE, Converted, RejectedValue, SourceFile, Staging
+from lakebed.model import FILE, Converted, FilePart, RejectedValue, SourceFile, Staging
 
 # All rejected rows are in the side files; of their values this many travel to the driver.
 REJECTED_RETURNED = 1000
@@ -213,7 +213,7 @@ class _Task:
             dialect=source.dialect,
             rounds=conversion.rounds,
             inferred=conversion.inferred,
-            line_after_header=None if source.part is None or not source.part.start else source.part.line,
+            line_after_header=source.part.line if isinstance(source.part, FilePart) and source.part.start else None,
         )
         self._warn_missing(reader.missing)
         yield from reader

@@ -1,4 +1,4 @@
-"""Existing data files in, new ones in the table's present schema out, without the rows of one slice."""
+"""Existing data files in, new ones in the table's present schema out: without one slice's rows, or only those."""
 
 from collections.abc import Mapping
 
@@ -20,16 +20,21 @@ _BATCH_ROWS = 1 << 15
 
 
 def rewrite(
-    staging: Staging, storage: StorageSettings, file: DataFile, name: str, without: Mapping[str, object] | None
+    staging: Staging,
+    storage: StorageSettings,
+    file: DataFile,
+    name: str,
+    without: Mapping[str, object] | None,
+    only: Mapping[str, object] | None = None,
 ) -> tuple[WrittenFile, ...]:
-    """The rows of the file, cast and padded to the schema, but for those that agree with all of `without`."""
+    """The rows of the file, cast and padded to the schema: those that agree with all of `only`, none with `without`."""
     opened, path = filesystem(file.uri, storage)
     output = ParquetOutput(staging, storage, name=name, partition=file.partition)
     try:
         with opened.open_input_file(path) as raw:
             for batch in pq.ParquetFile(raw).iter_batches(batch_size=_BATCH_ROWS, use_threads=False):
                 rows = _named(pa.Table.from_batches([batch]), staging.schema)
-                output.write(_shaped(_kept(rows, file.partition, without), file.partition, staging.schema))
+                output.write(_shaped(_kept(rows, file.partition, without, only), file.partition, staging.schema))
         return output.close()
     except BaseException:
         output.discard()
@@ -45,8 +50,14 @@ def _named(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return rows.select(kept).rename_columns([found.get(place, names[place]) for place in kept])
 
 
-def _kept(rows: pa.Table, partition: Mapping[str, str | None], without: Mapping[str, object] | None) -> pa.Table:
-    return rows if without is None else rows.filter(pc.invert(in_slice(rows, without, partition)))
+def _kept(
+    rows: pa.Table,
+    partition: Mapping[str, str | None],
+    without: Mapping[str, object] | None,
+    only: Mapping[str, object] | None,
+) -> pa.Table:
+    chosen = rows if only is None else rows.filter(in_slice(rows, only, partition))
+    return chosen if without is None else chosen.filter(pc.invert(in_slice(chosen, without, partition)))
 
 
 def _widened(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:

@@ -9,18 +9,17 @@ import zipfile
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import IO, cast
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from lakebed.errors import NotFound, SourceError
+from lakebed.errors import Changed, NotFound, SourceError
 from lakebed.kernels.archives import data_members
 from lakebed.kernels.files import filesystem
 from lakebed.kernels.limits import DEFAULT_LIMITS, Limits
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import FilePart, SourceFile
+from lakebed.model import FilePart, GzipMember, SourceFile
 
 
 class _OutsideFile(OSError):
@@ -80,12 +79,11 @@ def open_streams(
     Who reads them all to their end has the checksum of the file then.
     """
     opened, path = filesystem(source.uri, storage)
-    gauge = _Gauge(source, limits)
+    gauge = Gauge(source, limits)
     with _open(opened, path, source) as raw:
-        if source.part is not None and source.part.start:
-            yield cast(IO[bytes], _Spliced(raw, source.part))
-        elif source.part is not None:
-            yield cast(IO[bytes], _Spliced(raw, replace(source.part, start=source.part.header)))
+        if isinstance(source.part, FilePart):
+            # What it unpacks to is known, and not read beyond.
+            yield cast(IO[bytes], _Spliced(raw, source.part, source))
         elif source.compression == "none":
             yield raw if checksum is None else cast(IO[bytes], _Summed(raw, checksum))
         elif source.compression == "gzip":
@@ -98,30 +96,76 @@ def open_streams(
             if checksum is not None:
                 sum_up(source, storage, checksum)
             with zipfile.ZipFile(cast(IO[bytes], io.BufferedReader(_Raw(raw), _READ_BYTES))) as archive:
-                for member in data_members(archive, key=source.key):
+                members = data_members(archive, key=source.key)
+                if source.part is not None:
+                    members = members[source.part.first : source.part.stop]
+                for member in members:
                     with archive.open(member) as unpacked:
-                        yield gauge.watch(unpacked)
+                        # What all parts unpack to was looked at when the archive was parted.
+                        yield unpacked if source.part is not None else gauge.watch(unpacked)
+
+
+@contextmanager
+def open_packed(source: SourceFile, storage: StorageSettings) -> Iterator[IO[bytes]]:
+    """The bytes of a file as they lie there, from which one can seek."""
+    opened, path = filesystem(source.uri, storage)
+    with _open(opened, path, source) as raw:
+        yield raw if source.compression == "none" else cast(IO[bytes], io.BufferedReader(_Raw(raw), _READ_BYTES))
 
 
 class _Spliced:
-    """The header of a file, and then a part of it."""
+    """The header of a file's text, and then a part of it."""
 
-    def __init__(self, file: IO[bytes], part: FilePart) -> None:
+    def __init__(self, file: IO[bytes], part: FilePart, source: SourceFile) -> None:
         self._file = file
         self._part = part
-        self._at = 0
+        self._source = source
+        self._at = 0  # in the text
+        self._text = self._unpack_from(GzipMember()) if part.member is not None else None
 
     def read(self, size: int) -> bytes:
         part = self._part
-        if self._at == part.header:
-            self._at = part.start
-        self._file.seek(self._at)
-        data = self._file.read(min(size, (part.header if self._at < part.header else part.end) - self._at))
+        if self._at == part.header and part.start > part.header:
+            self._seek(part.start)
+        wanted = min(size, (part.header if self._at < part.header else part.end) - self._at)
+        data = self._read(wanted)
+        if wanted and not data:
+            raise self._shorter()
         self._at += len(data)
         return data
 
+    def _seek(self, text_at: int) -> None:
+        self._at = text_at
+        if self._part.member is not None:
+            self._text = self._unpack_from(self._part.member)
+            self._skip(text_at - self._part.member.text_at)
 
-class _Gauge:
+    def _skip(self, count: int) -> None:
+        assert self._text is not None
+        while count:
+            skipped = len(self._text.read(min(count, _READ_BYTES)))
+            if not skipped:
+                raise self._shorter()
+            count -= skipped
+
+    def _shorter(self) -> Changed:
+        """It was as long as the part says when it was cut."""
+        key = self._source.key
+        return Changed(f"{key} was written over while it was read", uri=self._source.uri, remedy="Run again.")
+
+    def _unpack_from(self, member: GzipMember) -> IO[bytes]:
+        self._file.seek(member.packed_at)
+        packed = io.BufferedReader(_Raw(self._file), _READ_BYTES)
+        return cast(IO[bytes], _GzipFile(fileobj=packed, mode="rb"))
+
+    def _read(self, size: int) -> bytes:
+        if self._text is not None:
+            return self._text.read(size)
+        self._file.seek(self._at)
+        return self._file.read(size)
+
+
+class Gauge:
     """Counts what comes out of a packed file, all its members together: members of an archive may overlap."""
 
     def __init__(self, source: SourceFile, limits: Limits) -> None:
@@ -182,7 +226,7 @@ class AsUtf8:
 class _Watched:
     """A stream whose reading is counted; block readers read it and nothing else."""
 
-    def __init__(self, stream: IO[bytes], gauge: _Gauge) -> None:
+    def __init__(self, stream: IO[bytes], gauge: Gauge) -> None:
         self._stream = stream
         self._gauge = gauge
 

@@ -71,10 +71,11 @@ class RewriteTasks:
     storage: StorageSettings
     files: tuple[DataFile, ...]
     without: Mapping[str, object] | None
+    only: Mapping[str, object] | None = None
 
     def __call__(self, number: int) -> tuple[WrittenFile, ...] | LakebedError:
         try:
-            return rewrite(self.staging, self.storage, self.files[number], f"{number:05d}", self.without)
+            return rewrite(self.staging, self.storage, self.files[number], f"{number:05d}", self.without, self.only)
         except LakebedError as error:
             return error
 

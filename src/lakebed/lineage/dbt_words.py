@@ -233,6 +233,8 @@ class DbtWords:
         """The words as they are while the current model is rendered."""
         return {
             **self._fixed(),
+            # Of the package of our own that models of the materialization `lakebed` ask.
+            "lakebed": SimpleNamespace(is_incremental=lambda: False),
             **self._macros,
             self.project: SimpleNamespace(**self._macros),
             "config": config_recorder(self.current.config),

@@ -100,6 +100,37 @@ def waiting_columns(evolution: EvolutionPlan) -> tuple[str, ...]:
     return tuple(".".join(path) for path in evolution.waiting)
 
 
+def planned_result(plan: MergePlan, *, dry_run: bool) -> MergeResult:
+    """What a merge does that goes as it was planned."""
+    expected = plan.expected
+    return MergeResult(
+        inserted=expected.inserted,
+        updated=expected.updated,
+        deleted=expected.deleted,
+        total=plan.total,
+        before=plan.before,
+        added_columns=plan.added_columns,
+        waiting_columns=waiting_columns(plan.evolution),
+        files_rewritten=len(plan.rewrite) + len(plan.drop),
+        files_kept=len(plan.keep),
+        dry_run=dry_run,
+        strategy=plan.spec.strategy,
+        source_rows=plan.source_rows,
+        plan=plan if dry_run else None,
+    )
+
+
+def merge_properties(plan: MergePlan) -> dict[str, str]:
+    """What a target that keeps a history writes beside the commit."""
+    return {
+        "lakebed.merge.strategy": plan.spec.strategy,
+        "lakebed.merge.keys": ",".join(plan.spec.keys),
+        "lakebed.merge.inserted": str(plan.expected.inserted),
+        "lakebed.merge.updated": str(plan.expected.updated),
+        "lakebed.merge.deleted": str(plan.expected.deleted),
+    }
+
+
 class MergeStats(dict[str, int]):
     """The counts as the specification has them: a dictionary whose entries are attributes too."""
 

@@ -23,6 +23,7 @@ from lakebed.pipeline.context import RunContext
 from lakebed.pipeline.decide import doubt_after_other_writers
 from lakebed.pipeline.discover import KnownDeliveries
 from lakebed.pipeline.plan import LoadPlan, plan_delivery, required_originals
+from lakebed.pipeline.retain import load_step
 from lakebed.pipeline.shrink import refuse_shrunken_month
 from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, Policy, plan_evolution
@@ -33,8 +34,10 @@ from lakebed.state.claims import Claim
 from lakebed.state.unrecorded import change_properties
 from lakebed.storage import join
 from lakebed.table.replace import Replaced, Replacement, replace_slice
+from lakebed.table.retention import copy_replaced, remove_copies
 from lakebed.targets.address import Address
 from lakebed.targets.base import Commit, TableState, Target
+from lakebed.targets.load_log import HISTORY
 
 T = TypeVar("T")
 
@@ -145,7 +148,7 @@ def _plan_and_commit(
             )
         context.observer.committing(delivery)
 
-    converted, replaced = commit_arrival(context, claim, address, state, arrival, check)
+    converted, replaced = commit_arrival(context, claim, address, state, arrival, check, delivery)
     return CommittedLoad(plan, converted, replaced.commit)
 
 
@@ -156,8 +159,12 @@ def commit_arrival(
     state: TableState,
     arrival: Arrival,
     check: Callable[[Converted], None],
+    delivery: Delivery | None = None,
 ) -> tuple[Converted, Replaced]:
-    """Converts the files and commits them; `check` refuses what was converted and may not be committed."""
+    """Converts the files and commits them; `check` refuses what was converted and may not be committed.
+
+    A `delivery` gets its line in the log of loads, and what it replaces is kept where that is asked for.
+    """
     target = context.target(address)
     ahead = context.ahead.take(arrival) if context.ahead is not None else None
     with (
@@ -175,10 +182,20 @@ def commit_arrival(
             # Rejected rows go first: a crash in between leaves them in quarantine, and the next run replaces them.
             replace_rejected_rows(context, address, staging, arrival, converted)
             told = {**arrival.properties, **change_properties(arrival.evolution, context.settings.ledger_place)}
+            loads = None if delivery is None else load_step(context, target, state, delivery, converted, staging.id)
+            if loads is not None and loads.keep and not target.capabilities.keeps_replaced:
+                copy_replaced(target, context.target(address.beside(HISTORY)), context.engine, state, loads)
             replacement = Replacement(
-                arrival.evolution, arrival.slice, converted.files, told, follows_nobody=arrival.follows_nobody
+                arrival.evolution,
+                arrival.slice,
+                converted.files,
+                told,
+                follows_nobody=arrival.follows_nobody,
+                loads=loads,
             )
             replaced = replace_slice(target, context.engine, state, staging, replacement)
+            if loads is not None and loads.forget and not target.capabilities.keeps_replaced:
+                remove_copies(context.target(address.beside(HISTORY)), context.engine, state.log.after(loads))
     return converted, replaced
 
 

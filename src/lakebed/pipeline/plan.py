@@ -10,6 +10,7 @@ from lakebed.errors import HeaderError, SchemaIncompatible
 from lakebed.model import RESERVED_COLUMNS, Delivery
 from lakebed.pipeline.decide import Action, Consent, Decision, current_delivery, decide
 from lakebed.pipeline.discover import KnownDeliveries, discover_to_load
+from lakebed.pipeline.one_task import describe_one_task_files
 from lakebed.pipeline.progress import Observer
 from lakebed.pipeline.settings import RunSettings, open_workspace
 from lakebed.pipeline.tables import ReportKey, choose_tables, parse_target
@@ -35,6 +36,7 @@ class PlannedDelivery:
     table: str
     decision: Decision
     evolution: EvolutionPlan | None  # None where nothing would be loaded
+    notes: tuple[str, ...] = ()  # what makes its load slower than it could be
     columns: Schema | None = None  # the delivery's own, as the table would name and type them
 
     @property
@@ -56,6 +58,7 @@ class PlannedDelivery:
             "files": len(self.delivery.files),
             "size_bytes": self.delivery.size_bytes,
             "evolution": None if self.evolution is None else self.evolution.to_dict(),
+            "notes": list(self.notes),
         }
 
 
@@ -108,7 +111,9 @@ def plan(
             state = opened.state()
             current = current_delivery(opened, state, delivery.slice, ledger)
             decision = decide(delivery, current, strict=workspace.settings.strict, consent=Consent(reload, replace))
-            evolution = columns = None
+            evolution: EvolutionPlan | None = None
+            columns: Schema | None = None
+            notes: tuple[str, ...] = ()
             typed = delivery
             if decision.action in ("load", "replace"):
                 try:
@@ -122,7 +127,8 @@ def plan(
                 load = plan_delivery(typed, opened, schema, known=others, ledger=ledger, settings=workspace.settings)
                 evolution, columns = load.evolution, load.columns
                 left[opened.address] = evolution.final
-            planned.append(PlannedDelivery(typed, opened.address, decision, evolution, columns))
+                notes = describe_one_task_files(delivery.files, workspace.storage)
+            planned.append(PlannedDelivery(typed, opened.address, decision, evolution, notes, columns))
     return PlanReport(tuple(planned), warnings=found.all_warnings)
 
 

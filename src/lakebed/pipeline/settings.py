@@ -52,6 +52,8 @@ class RunSettings(TypedDict, total=False):
     allow_missing: Sequence[str] | None
     shrink_limit: float | None
     shrink_limits: Mapping[str, float] | None
+    retain: str | None
+    retains: Mapping[str, str] | None
     no_stage: bool | None
     strict: bool | None
     parallelism: int | None

@@ -4,17 +4,24 @@ Amounts are integers in units of 1e-11, the finest that real reports show, so th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 SCALE = 11
 UNIT: int = 10**SCALE
 
 Amount: TypeAlias = Literal["hours", "volume", "requests", "once"]
 # What a line measures; each decimal column of a line shows one of these or a constant.
-Measure: TypeAlias = Literal["usage", "normalized", "cost", "list_cost", "effective"]
-MEASURES: tuple[Measure, ...] = ("usage", "normalized", "cost", "list_cost", "effective")
+Measure: TypeAlias = Literal[
+    "usage", "normalized", "cost", "list_cost", "effective", "net", "discount", "recurring", "upfront", "split",
+    "unused", "unused_upfront", "total", "total_upfront",
+]  # fmt: skip
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+# How lines hang together: a covered line and its negation, a resource and those that share it, and what closes a month.
+Role: TypeAlias = Literal["plain", "covered", "negation", "reserved", "parent", "child", "closing"]
+# An enterprise discount of so many hundredths, on what is used in dollars, in steps of a millionth.
+EDP, EDP_STEP = 9, 10**5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,18 @@ class Charge:
     amount: Amount
     resource: str
     weight: int
+    account: str
+    role: Role = "plain"
+    discounted: bool = False  # the enterprise discount applies
+
+    @property
+    def kind(self) -> str:
+        return self.values["lineItem/LineItemType"]
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What is counted of such a line, each once."""
+        return tuple(measure for measure in MEASURES if measure in self.measured.values())
 
 
 ACCOUNTS: tuple[Account, ...] = (
@@ -118,26 +137,81 @@ SKUS: tuple[Sku, ...] = (
 SUPPORT = Sku("AWSSupportBusiness", "AWS Support (Business)", "", "Dollar", "", "Dollar", _price("1"), "once", 1)
 
 
-def charges(rng: Random, *, credits: int) -> tuple[Charge, ...]:
-    """Every kind of line of one delivery. `credits` is how much weight negative lines have."""
+MARKETPLACE = Sku("a1b2c3sellerproduct", "Observability Suite", "", "MP:Hosts", "Metered", "Units", _price("0.35"),
+                  "volume", 3, resource="arn:aws:marketplace:contract/agmt-")  # fmt: skip
+TASK = Sku("AmazonECS", "Amazon Elastic Container Service", "Compute", "ECS-EC2-vCPU-Hours", "ECSTask-EC2",
+           "vCPU-Hours", _price("0"), "hours", 1, resource="arn:aws:ecs:task/cluster/")  # fmt: skip
+SELLER = "Observability Inc."
+
+
+def charges(rng: Random, *, credits: str, period: str, whole: bool) -> tuple[Charge, ...]:
+    """Every kind of line of one delivery, but for those that close the month.
+
+    `credits` is what those of a first delivery are multiplied by. Without `whole` nothing hangs together with other
+    lines: there is no room for what closes a month.
+    """
     lines: list[Charge] = []
     for account in ACCOUNTS:
         homes = REGIONS[2:3] if account.currency == "EUR" else REGIONS
         for sku in SKUS:
             region = homes[rng.randrange(len(homes))]
-            lines.append(_usage(account, sku, region, "Usage", rng))
+            lines.append(_usage(account, sku, region, "Usage", rng, period))
         compute = SKUS[rng.randrange(2)]
-        lines.append(_usage(account, compute, homes[0], "DiscountedUsage", rng))
-        lines.append(_usage(account, SKUS[1], homes[0], "SavingsPlanCoveredUsage", rng))
-        lines.append(_usage(account, SKUS[1], homes[0], "SavingsPlanNegation", rng))
-        lines.append(_other(account, SUPPORT, "Fee", 1, weight=1))
-        lines.append(_other(account, SKUS[6], "Tax", 1, weight=2))
-        lines.append(_other(account, SKUS[0], "Credit", -1, weight=credits))
-        lines.append(_other(account, SKUS[9], "Refund", -1, weight=1))
+        reserved = _usage(account, compute, homes[0], "DiscountedUsage", rng, period)
+        covered = _usage(account, SKUS[1], homes[0], "SavingsPlanCoveredUsage", rng, period)
+        parent = _usage(account, SKUS[0], homes[0], "Usage", rng, period)
+        task = _usage(account, TASK, homes[0], "Usage", rng, period)
+        if whole:
+            # A line that goes with the one before it is never drawn by itself.
+            lines += (reserved, covered, _negation(covered), _parent(parent), _task(task))
+        lines.append(_marketplace(account, rng, period))
+        lines.append(other_charge(account, SUPPORT, "Fee", 1, weight=1, period=period))
+        lines.append(other_charge(account, SKUS[0], "Credit", -1, weight=2, period=period, times=credits))
+        lines.append(other_charge(account, SKUS[9], "Refund", -1, weight=1, period=period))
     return tuple(lines)
 
 
-def _usage(account: Account, sku: Sku, region: tuple[str, str, str], kind: str, rng: Random) -> Charge:
+def _negation(covered: Charge) -> Charge:
+    """What takes the cost of covered usage back: the plan has paid for it."""
+    values = {**covered.values, "lineItem/LineItemType": "SavingsPlanNegation"}
+    values["lineItem/LineItemDescription"] = f"SavingsPlanNegation used by {values['lineItem/UsageAccountId']}"
+    for name in ("lineItem/ResourceId", "pricing/publicOnDemandRate"):
+        values.pop(name, None)
+    measured = {name: measure for name, measure in covered.measured.items() if measure in ("usage", "cost", "net")}
+    return replace(covered, values=values, measured=measured, sign=-1, weight=0, role="negation", resource="")
+
+
+def _parent(usage: Charge) -> Charge:
+    """An instance whose cost is split between the tasks on it."""
+    return replace(usage, role="parent", weight=2)
+
+
+def _task(usage: Charge) -> Charge:
+    values = {**usage.values, "lineItem/UnblendedRate": "0.0", "lineItem/UnblendedCost": "0.0"}
+    values |= {"lineItem/BlendedCost": "0.0", "lineItem/NetUnblendedCost": "0.0", "pricing/publicOnDemandCost": "0.0"}
+    measured: dict[str, Measure] = {
+        "lineItem/UsageAmount": "usage",
+        "splitLineItem/SplitUsage": "usage",
+        "splitLineItem/ReservedUsage": "usage",
+        "splitLineItem/SplitCost": "split",
+        "splitLineItem/UnusedCost": "unused",
+    }
+    return replace(usage, values=values, measured=measured, role="child", weight=0, discounted=False)
+
+
+def _marketplace(account: Account, rng: Random, period: str) -> Charge:
+    sold = _usage(account, MARKETPLACE, REGIONS[0], "Usage", rng, period)
+    values = {
+        **sold.values,
+        "bill/BillingEntity": "AWS Marketplace",
+        "lineItem/LegalEntity": SELLER,
+        "bill/InvoiceId": invoice(account, period, number=7),
+    }
+    measured = {name: measure for name, measure in sold.measured.items() if measure != "discount"}
+    return replace(sold, values=values, measured=measured, weight=2, discounted=False)
+
+
+def _usage(account: Account, sku: Sku, region: tuple[str, str, str], kind: str, rng: Random, period: str) -> Charge:
     code, location, prefix = region
     sku_id = "".join(rng.choices("ABCDEFGHJKMNPQRSTUVWXYZ23456789", k=16))
     rate = decimal_text(sku.price)
@@ -146,7 +220,7 @@ def _usage(account: Account, sku: Sku, region: tuple[str, str, str], kind: str, 
         # Marketplace and S3 descriptions do come with line breaks, quotes and commas.
         description = f'${rate} per {sku.unit} - first 50 TB / month,\nthen "tiered" ({location})'
     values = {
-        **_bill(account),
+        **bill(account, period),
         "lineItem/LineItemType": kind,
         "lineItem/ProductCode": sku.service,
         "lineItem/UsageType": prefix + sku.usage_type,
@@ -187,44 +261,71 @@ def _usage(account: Account, sku: Sku, region: tuple[str, str, str], kind: str, 
         "group": sku.group,
         "order": f"{sku.weight:05d}",
     }
+    discounted = kind == "Usage" and account.currency == "USD"
     measured: dict[str, Measure] = {
         "lineItem/UsageAmount": "usage",
         "lineItem/UnblendedCost": "cost",
         "lineItem/BlendedCost": "cost",
+        "lineItem/NetUnblendedCost": "net",
         "pricing/publicOnDemandCost": "list_cost",
     }
+    if discounted:
+        measured |= {"discount/EdpDiscount": "discount", "discount/TotalDiscount": "discount"}
     if sku.factor:
         measured["lineItem/NormalizedUsageAmount"] = "normalized"
     plan = f"{sku.service.lower()}/{account.id}/{sku_id.lower()}"
+    role: Role = "plain"
     if kind == "DiscountedUsage":
+        role = "reserved"
         values |= {"pricing/term": "Reserved", "reservation/ReservationARN": f"arn:aws:ec2:reserved-instances/{plan}"}
         # What is reserved costs nothing where it is used.
-        values |= {"lineItem/UnblendedRate": "0.0", "lineItem/UnblendedCost": "0.0"}
-        del measured["lineItem/UnblendedCost"]
-        measured |= {"reservation/EffectiveCost": "effective", "reservation/RecurringFeeForUsage": "effective"}
-        measured["reservation/AmortizedUpfrontCostForUsage"] = "list_cost"
-    elif kind.startswith("SavingsPlan"):
+        free = ("lineItem/UnblendedRate", "lineItem/UnblendedCost", "lineItem/BlendedCost", "lineItem/NetUnblendedCost")
+        values |= dict.fromkeys(free, "0.0")
+        measured = {name: measure for name, measure in measured.items() if name not in free}
+        measured |= {
+            "reservation/EffectiveCost": "effective",
+            "reservation/NetEffectiveCost": "effective",
+            "reservation/RecurringFeeForUsage": "recurring",
+            "reservation/AmortizedUpfrontCostForUsage": "upfront",
+        }
+    elif kind == "SavingsPlanCoveredUsage":
+        role = "covered"
         values["savingsPlan/SavingsPlanARN"] = f"arn:aws:savingsplans::savingsplan/{plan}"
         values["savingsPlan/OfferingType"] = "ComputeSavingsPlans"
-        measured["savingsPlan/SavingsPlanEffectiveCost"] = "effective"
-        measured["discount/TotalDiscount"] = "effective"
+        measured |= {
+            "savingsPlan/SavingsPlanEffectiveCost": "effective",
+            "savingsPlan/NetSavingsPlanEffectiveCost": "effective",
+        }
     return Charge(
         values=values,
         measured=measured,
         currency=account.currency,
         price=sku.price,
         factor=sku.factor,
-        sign=-1 if kind == "SavingsPlanNegation" else 1,
+        sign=1,
         amount=sku.amount,
         resource=sku.resource,
         weight=max(1, sku.weight * (3 if account.name.endswith("-prod") else 1)) if kind == "Usage" else 3,
+        account=account.id,
+        role=role,
+        discounted=discounted,
     )
 
 
-def _other(account: Account, sku: Sku, kind: str, sign: int, *, weight: int) -> Charge:
+def other_charge(
+    account: Account,
+    sku: Sku,
+    kind: str,
+    sign: int,
+    *,
+    weight: int,
+    period: str,
+    more: Mapping[str, str] | None = None,
+    times: str = "1",
+) -> Charge:
     """Fees, taxes, credits and refunds: no resource, no rate, one amount."""
     values = {
-        **_bill(account),
+        **bill(account, period),
         "lineItem/LineItemType": kind,
         "lineItem/ProductCode": sku.service,
         "lineItem/LineItemDescription": f'{kind} for "{sku.product}", as agreed',
@@ -232,18 +333,22 @@ def _other(account: Account, sku: Sku, kind: str, sign: int, *, weight: int) -> 
         "product/ProductName": sku.product,
         "product/servicecode": sku.service,
         "pricing/currency": account.currency,
+        **({"bill/BillType": "Refund"} if kind == "Refund" else {}),
+        **(more or {}),
     }
     measured: dict[str, Measure] = {
         "lineItem/UsageAmount": "usage",
         "lineItem/UnblendedCost": "cost",
         "lineItem/BlendedCost": "cost",
+        "lineItem/NetUnblendedCost": "net",
     }
-    return Charge(values, measured, account.currency, _price("1"), 0, sign, "once", "", weight)
+    return Charge(values, measured, account.currency, _price(times), 0, sign, "once", "", weight, account.id)
 
 
-def _bill(account: Account) -> dict[str, str]:
+def bill(account: Account, period: str) -> dict[str, str]:
+    """What every line of an account has."""
     return {
-        "bill/InvoiceId": f"00{int(account.id) % 10**8:08d}",
+        "bill/InvoiceId": invoice(account, period, number=1),
         "bill/InvoicingEntity": account.legal_entity,
         "bill/BillingEntity": "AWS",
         "bill/BillType": "Anniversary",
@@ -253,6 +358,12 @@ def _bill(account: Account) -> dict[str, str]:
         "costCategory/Team": account.team,
         "costCategory/Product": account.name,
     }
+
+
+def invoice(account: Account, period: str, *, number: int) -> str:
+    """One invoice a month for each entity that writes them, and one of the marketplace."""
+    entity = 2 if account.currency == "EUR" else 1
+    return f"{period.replace('-', '')}{entity}{number:03d}"
 
 
 def decimal_text(units: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lakebed.errors import ConfigError
+from lakebed.source.billing_dictionary import PRODUCT_ATTRIBUTES
 
 TAG = "resourceTags"
 
@@ -71,39 +72,18 @@ TAIL: tuple[SampleColumn, ...] = (
     *_of("reservation", "UnusedNormalizedUnitQuantity UnusedQuantity UpfrontValue"),
     *_of("savingsPlan", "EndTime OfferingType PaymentOption PurchaseTerm Region SavingsPlanRate StartTime"),
     *_of("savingsPlan", "TotalCommitmentToDate UsedCommitment", "OptionalBigDecimal"),
+    *_of(
+        "savingsPlan",
+        "AmortizedUpfrontCommitmentForBillingPeriod RecurringCommitmentForBillingPeriod NetSavingsPlanEffectiveCost",
+        "OptionalBigDecimal",
+    ),
+    *_of("lineItem", "NetUnblendedCost", "OptionalBigDecimal"),
+    *_of("reservation", "NetEffectiveCost", "OptionalBigDecimal"),
+    *_of("splitLineItem", "ParentResourceId"),
+    *_of("splitLineItem", "ReservedUsage SplitCost SplitUsage UnusedCost", "OptionalBigDecimal"),
     *_of("costCategory", "Team Product"),
     *_of("pricing", "LeaseContractLength OfferingClass PurchaseOption RateCode"),
-    *_of(
-        "product",
-        "accountAssistance alarmType apiCalls architecturalReview architectureSupport attachmentType availability "
-        "availabilityZone backupservice bestPractices brokerEngine bundle bundleDescription bundleGroup cacheEngine "
-        "capacity capacitystatus caseSeverityresponseTimes category ciType classicnetworkingsupport clockSpeed "
-        "component computeFamily computeType concurrencyscalingfreeusage connectionType contentType cputype "
-        "currentGeneration customerServiceAndCommunities data databaseEdition databaseEngine dataTransferQuota "
-        "datatransferout dedicatedEbsThroughput deploymentOption describes description directConnectLocation "
-        "directorySize directoryType directoryTypeDescription durability ecu edition endpoint endpointType engine "
-        "engineCode enhancedNetworkingSupported equivalentondemandsku eventType executionFrequency executionMode "
-        "fileSystemType filesystemType findingGroup freeOverage freeQueryTypes freeTier freeUsageIncluded "
-        "fromLocation fromLocationType fromRegionCode frontEnd gets gpu gpuMemory granularity graphqloperation "
-        "groupDescription health includedServices indexingsource inputMode insightstype instance instanceFamily "
-        "instanceName instanceSku instanceTypeFamily intelAvx2Available intelAvxAvailable intelTurboAvailable "
-        "invocation io isshadow lambdaatedgeprice launchSupport license licenseModel locationType logsDestination "
-        "marketoption maxIopsBurstPerformance maxIopsvolume maxThroughputvolume maxVolumeSize maximumExtendedStorage "
-        "maximumStorageVolume memory memoryGib memorytype messageDeliveryFrequency messageDeliveryOrder meterMode "
-        "minVolumeSize minimumStorageVolume networkPerformance normalizationSizeFactor operatingSystem operation "
-        "operationsSupport opsItems order origin overageType overhead parameterType physicalCores physicalCpu "
-        "physicalGpu physicalProcessor planType platopricingtype platousagetype platovolumetype portSpeed "
-        "preInstalledSw pricingUnit pricingplan proactiveGuidance processorArchitecture processorFeatures "
-        "productType programmaticCaseManagement protocol provider provisioned ptm qpu queueType ratetype recipient "
-        "region requestDescription requestType resource resourceAssessment resourceEndpoint resourcePriceGroup "
-        "resourceType rootvolume routingTarget routingType runningMode scanType servicename sizeFlex softwareIncluded "
-        "softwareType standardGroup standardStorage standardStorageRetentionIncluded steps storage storageClass "
-        "storageFamily storageMedia storageTier storageType subcategory subscriptionType subservice supportModes "
-        "technicalSupport tenancy thirdpartySoftwareSupport tickettype tiertype timeWindow toLocation toLocationType "
-        "toRegionCode trafficDirection training transactionType transferType type typeDescription updates "
-        "usageFamily usageGroup usageVolume usagetype uservolume vcpu version virtualInterfaceType volumeApiName "
-        "volumeType vpcnetworkingsupport whoCanOpenCases withActiveUsers",
-    ),
+    *_of("product", " ".join(PRODUCT_ATTRIBUTES)),
 )
 
 # Names that are nothing but a reserved word of SQL; columns that a billing tool adds come like this, uncategorised.
@@ -156,6 +136,7 @@ _CATEGORIES = (
     "reservation",
     "discount",
     "savingsPlan",
+    "splitLineItem",
     "costCategory",
     "",
     TAG,
@@ -200,3 +181,12 @@ def in_report_order(columns: Iterable[SampleColumn], *, swap: bool) -> tuple[Sam
 
 def _tags(names: Iterable[str]) -> tuple[SampleColumn, ...]:
     return tuple(SampleColumn(TAG, name, "OptionalString") for name in names)
+
+
+def athena_name(original: str) -> str:
+    """The name that AWS's finished formats give a column: an underscore before every capital, all of it lower case."""
+    text = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in original)
+    text = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in text)
+    while "__" in text:
+        text = text.replace("__", "_")
+    return text.strip("_")

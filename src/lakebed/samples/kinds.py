@@ -2,8 +2,9 @@
 
 from typing import Literal, TypeAlias
 
-from lakebed.samples.columns import CORE, TAG, SampleColumn
+from lakebed.samples.columns import CORE, TAG, TAIL, SampleColumn, athena_name
 from lakebed.samples.rows import TAGS, Cell
+from lakebed.source.billing_dictionary import CUR2_COLUMNS, KNOWN_DECIMALS
 
 SampleKind: TypeAlias = Literal["cur", "cur2", "focus"]
 """Which report a sample is: the Cost and Usage Report, CUR 2.0, or FOCUS 1.0."""
@@ -13,14 +14,10 @@ SampleLayout: TypeAlias = Literal["new", "overwrite"]
 """Whether each delivery has a folder of its own, or overwrites the files of its month."""
 
 _CUR2_MAPS = {"product": "map:product", "discount": "map:discount", "cost_category": "map:costCategory"}
-_CUR2_MORE = {
+# CUR 2.0's fixed columns; those that CUR has too hold the same.
+_CUR2_KEYS = {athena_name(column.original): column.original for column in (*CORE, *TAIL)} | {
     "bill_payer_account_name": "payer/Name",
     "line_item_usage_account_name": "costCategory/Product",
-    "product_region_code": "product/regionCode",
-    "product_servicecode": "product/servicecode",
-    "product_product_family": "product/productFamily",
-    "product_sku": "product/sku",
-    "pricing_rate_code": "pricing/RateCode",
 }
 _FOCUS: dict[str, str] = {
     "AvailabilityZone": "lineItem/AvailabilityZone",
@@ -60,6 +57,7 @@ _FOCUS: dict[str, str] = {
 }
 _FOCUS_DECIMALS = ("BilledCost", "ConsumedQuantity", "ContractedCost", "EffectiveCost", "ListCost", "PricingQuantity")
 MAPS = (*_CUR2_MAPS, "resource_tags", "Tags")
+NUMBER_MAPS = ("discount",)
 
 
 def cells(kind: SampleKind, columns: tuple[SampleColumn, ...]) -> tuple[Cell, ...]:
@@ -68,26 +66,21 @@ def cells(kind: SampleKind, columns: tuple[SampleColumn, ...]) -> tuple[Cell, ..
         fixed = tuple(Cell(name, key, name in _FOCUS_DECIMALS) for name, key in _FOCUS.items())
         return (*fixed, Cell("Tags", TAGS))
     if kind == "cur2":
-        core = [Cell(athena_name(column.original), column.original, column.is_decimal) for column in CORE]
-        core = [cell for cell in core if not cell.header.startswith("product_")]
-        more = [Cell(name, key) for name, key in _CUR2_MORE.items()]
-        maps = [Cell(name, key) for name, key in _CUR2_MAPS.items()]
-        return tuple(sorted((*core, *more, *maps, Cell("resource_tags", TAGS)), key=lambda cell: cell.header))
+        return tuple(_cur2_cell(name) for name in CUR2_COLUMNS)
     # All tags of a line are one ready-made text, and they stand together at the end.
     fixed = tuple(Cell(each.original, each.original, each.is_decimal) for each in columns if each.category != TAG)
     return (*fixed, Cell(TAG, TAGS))
 
 
-def tags(kind: SampleKind, columns: tuple[SampleColumn, ...]) -> tuple[str, ...]:
+def _cur2_cell(name: str) -> Cell:
+    if name == "resource_tags":
+        return Cell(name, TAGS)
+    if name in _CUR2_MAPS:
+        own = frozenset(_CUR2_KEYS[column] for column in CUR2_COLUMNS if column in _CUR2_KEYS)
+        return Cell(name, _CUR2_MAPS[name], left_out=own - {"costCategory/Product"})
+    return Cell(name, _CUR2_KEYS.get(name, name), name in KNOWN_DECIMALS)
+
+
+def tags(columns: tuple[SampleColumn, ...]) -> tuple[str, ...]:
     """The names of the tags of a month, in the order of the report."""
-    names = tuple(column.name for column in columns if column.category == TAG)
-    return names if kind == "cur" else tuple(name.replace(":", "_") for name in names)
-
-
-def athena_name(original: str) -> str:
-    """The name that AWS's finished formats give a column: an underscore before every capital, all of it lower case."""
-    text = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in original)
-    text = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in text)
-    while "__" in text:
-        text = text.replace("__", "_")
-    return text.strip("_")
+    return tuple(column.name for column in columns if column.category == TAG)

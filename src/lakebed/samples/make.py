@@ -17,16 +17,19 @@ import pyarrow.parquet as pq
 from lakebed.errors import ConfigError
 from lakebed.model import Totals
 from lakebed.samples.charges import ACCOUNTS, charges
+from lakebed.samples.closing import closings
 from lakebed.samples.columns import SampleColumn, month_columns
 from lakebed.samples.files import SUFFIXES, finished_names, write_file
 from lakebed.samples.kinds import SampleFormat, SampleKind, SampleLayout, cells, tags
 from lakebed.samples.rows import Cell, SampleTally, Sheet, headers
-from lakebed.samples.truth import DeliveryTruth, SampleTruth
+from lakebed.samples.truth import DeliveryTruth, SampleTruth, bill_truth
 
 SampleIds: TypeAlias = Literal["time", "uuid"]
 
 LAST_MONTH = (2026, 10)
 PREFIX = "billing"
+# Rows of a file from which on a sample is a whole bill: commitments, their fees, discounts and tax hang together in it.
+SMALLEST_WHOLE = 150
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,9 @@ def sample(
     """Writes believable billing deliveries under `folder`, which stands for the bucket, and the truth about them.
 
     There are `rows` rows in each delivery, in `files` files. The last month is October 2026; with `restate` the one
-    before it is delivered twice. The same arguments give the same bytes.
+    before it is delivered twice. The same arguments give the same bytes. With 150 rows or more in each file it is a
+    whole bill: covered usage and its negation cancel, the fees of commitments are what was used and what was not, and
+    net costs of an invoice are its costs. CUR and CUR 2.0 of the same arguments agree row for row.
 
     >>> truth = lakebed.sample("bills", months=2, rows=10, restate=False)
     >>> [(one.period, one.totals.rows) for one in truth.deliveries]
@@ -188,8 +193,8 @@ def _make(root: Path, spec: SampleSpec, delivery: _Delivery) -> DeliveryTruth:
     keys = [_file_key(spec, delivery, number) for number in range(1, spec.files + 1)]
     for number, key in enumerate(keys):
         share = spec.rows // spec.files + (1 if number < spec.rows % spec.files else 0)
-        rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}/{delivery.start:%Y-%m}/{delivery.restated}/{number}")
-        write_file(root / key, spec.format, sheet, rng, share, tally)
+        rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}/{delivery.start:%Y-%m}/{number}")
+        write_file(root / key, spec.format, sheet, rng, share, tally, last=number == spec.files - 1)
     manifests = _write_manifests(root, spec, delivery, columns, keys)
     if spec.kind == "cur" and spec.format == "parquet":
         status = root / _report_folder(spec) / spec.report / "cost_and_usage_data_status"
@@ -209,6 +214,7 @@ def _make(root: Path, spec: SampleSpec, delivery: _Delivery) -> DeliveryTruth:
         files=tuple(keys),
         columns=tuple(names.values()),
         totals=_renamed(tally.totals(sheet), names),
+        bill=bill_truth(sheet, tally),
     )
 
 
@@ -224,10 +230,14 @@ def _sheet(spec: SampleSpec, delivery: _Delivery, columns: tuple[SampleColumn, .
     growth = (1 + 0.07 * delivery.month) * (1.02 if delivery.restated else 1.0)
     # What is charged, and under which SKU, is the same in every month.
     rng = Random(f"{spec.seed}/{spec.report}/{spec.payer}")
+    period = delivery.start.strftime("%Y-%m")
+    # What closes a month has its place at the end of the last file.
+    whole = spec.rows // spec.files >= SMALLEST_WHOLE
+    lines = charges(rng, credits="1.5" if delivery.restated else "1", period=period, whole=whole)
     return Sheet(
         cells=cells(spec.kind, columns),
-        tags=tags(spec.kind, columns),
-        charges=charges(rng, credits=3 if delivery.restated else 2),
+        tags=tags(columns),
+        charges=lines,
         constants={
             "bill/PayerAccountId": spec.payer,
             "bill/BillingPeriodStartDate": delivery.start.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -237,6 +247,7 @@ def _sheet(spec: SampleSpec, delivery: _Delivery, columns: tuple[SampleColumn, .
         month=delivery.start,
         next_month=delivery.end,
         growth=growth,
+        closings=closings(lines, period, first_month=delivery.month == 0) if whole else (),
     )
 
 

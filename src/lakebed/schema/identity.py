@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from lakebed.model import FILE, RESERVED_COLUMNS
+from lakebed.model import FILE, LOAD, RESERVED_COLUMNS
 from lakebed.schema.names import (
     Naming,
     UniqueNames,
@@ -21,7 +21,7 @@ from lakebed.schema.names import (
 )
 from lakebed.schema.types import Schema, fold
 
-_RESERVED = frozenset(fold(name) for name in (*RESERVED_COLUMNS, FILE))
+_RESERVED = frozenset(fold(name) for name in (*RESERVED_COLUMNS, FILE, LOAD))
 # `lineItem/UnblendedCost`, `resourceTags/user:Environment`.
 _CATEGORY = re.compile(r"[A-Za-z]+/\S")
 

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, assert_never
 
 # Workers apply this rule too, so it lives with what they run; here is where planners look for it.
 from lakebed.kernels.header import distinct_originals as distinct_originals
-from lakebed.model import FILE, RESERVED_COLUMNS
+from lakebed.model import FILE, LOAD, RESERVED_COLUMNS
 from lakebed.schema.types import fold
 
 Naming: TypeAlias = Literal["spec", "athena"]
@@ -108,7 +108,7 @@ class UniqueNames:
     """
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = {fold(name) for name in (*RESERVED_COLUMNS, FILE, *taken)}
+        self._taken = {fold(name) for name in (*RESERVED_COLUMNS, FILE, LOAD, *taken)}
         self._suffixes: dict[str, int] = {}
 
     def give(self, base: str) -> str:

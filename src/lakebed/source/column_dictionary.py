@@ -1,4 +1,4 @@
-"""AWS's billing columns: its words for types in ours, and what is known of columns whose manifest has no types."""
+"""AWS's words for types in ours, and the types of columns whose manifest has none."""
 
 import re
 
@@ -8,75 +8,12 @@ from lakebed.errors import ConfigError
 from lakebed.schema.arrow import from_arrow
 from lakebed.schema.names import normalize_column_name
 from lakebed.schema.types import Boolean, DataType, Date, Decimal, Float, Integer, Map, Null, Text, Timestamp
+from lakebed.source.billing_dictionary import KNOWN_DATETIMES, KNOWN_DECIMALS, KNOWN_MAPS, KNOWN_NUMBER_MAPS
 
 DEFAULT_DECIMALS = "38,18"
 DATETIME = Timestamp("us")
 TEXT_MAP = Map(Text(), Text())
 NUMBER_MAP = Map(Text(), Float(64))
-
-# The names are the specification's for legacy CUR, CUR 2.0's own, and FOCUS's in the same form. What is in none of the
-# three lists is text: rates too, which real manifests declare as String.
-KNOWN_DECIMALS = frozenset(
-    f"{prefix}_{name}"
-    for prefix, names in {
-        "line_item": "blended_cost net_unblended_cost normalization_factor normalized_usage_amount unblended_cost "
-        "usage_amount",
-        "pricing": "public_on_demand_cost",
-        "reservation": "amortized_upfront_cost_for_usage amortized_upfront_fee_for_billing_period effective_cost "
-        "net_amortized_upfront_cost_for_usage net_amortized_upfront_fee_for_billing_period net_effective_cost "
-        "net_recurring_fee_for_usage net_unused_amortized_upfront_fee_for_billing_period net_unused_recurring_fee "
-        "net_upfront_value recurring_fee_for_usage unused_amortized_upfront_fee_for_billing_period "
-        "unused_normalized_unit_quantity unused_quantity unused_recurring_fee upfront_value",
-        "savings_plan": "amortized_upfront_commitment_for_billing_period "
-        "net_amortized_upfront_commitment_for_billing_period net_recurring_commitment_for_billing_period "
-        "net_savings_plan_effective_cost recurring_commitment_for_billing_period savings_plan_effective_cost "
-        "savings_plan_rate total_commitment_to_date used_commitment",
-        "split_line_item": "actual_usage net_split_cost net_unused_cost public_on_demand_split_cost "
-        "public_on_demand_unused_cost reserved_usage split_cost split_usage split_usage_ratio unused_cost",
-        "discount": "bundled_discount total_discount",
-    }.items()
-    for name in names.split()
-) | {
-    "billed_cost",
-    "commitment_discount_quantity",
-    "consumed_quantity",
-    "contracted_cost",
-    "contracted_unit_price",
-    "effective_cost",
-    "list_cost",
-    "list_unit_price",
-    "pricing_currency_contracted_unit_price",
-    "pricing_currency_effective_cost",
-    "pricing_currency_list_unit_price",
-    "pricing_quantity",
-}
-KNOWN_DATETIMES = frozenset(
-    {
-        "bill_billing_period_end_date",
-        "bill_billing_period_start_date",
-        "billing_period_end",
-        "billing_period_start",
-        "charge_period_end",
-        "charge_period_start",
-        "line_item_usage_end_date",
-        "line_item_usage_start_date",
-    }
-)
-KNOWN_MAPS = frozenset(
-    {
-        "cost_category",
-        "discount",
-        "product",
-        "resource_tags",
-        "sku_price_details",
-        "tags",
-        "x_cost_categories",
-        "x_discounts",
-    }
-)
-
-# CUR 2.0 has amounts in it.
-KNOWN_NUMBER_MAPS = frozenset({"discount"})
 
 _DECIMAL_TYPES = frozenset({"BigDecimal", "OptionalBigDecimal"})
 _DECIMALS_SETTING = re.compile(r"\s*(\d{1,2})\s*,\s*(\d{1,2})\s*")

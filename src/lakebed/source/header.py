@@ -232,6 +232,15 @@ def _gunzipped(packed: bytes, whole: bool, *, most: int) -> tuple[bytes, bool]:
     return bytes(plain), whole
 
 
+def count_members(file: SourceFile, storage: Storage) -> int:
+    """How many data files are in an archive."""
+    with (
+        corruption_as_source_error(file),
+        zipfile.ZipFile(cast(IO[bytes], io.BufferedReader(_Ranges(file, storage)))) as archive,
+    ):
+        return len(data_members(archive, key=file.key))
+
+
 def _unzipped(file: SourceFile, storage: Storage, *, most: int) -> tuple[bytes, bool]:
     """The beginning of the first data file in an archive, and whether that is all of it."""
     with (

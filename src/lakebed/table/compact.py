@@ -3,16 +3,13 @@
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from lakebed.checkpoints import pass_checkpoint
-from lakebed.config import Settings
 from lakebed.engines.protocols.load import CompactJob, Engine
-from lakebed.engines.registry import local_engine, require_engine
 from lakebed.errors import ConfigError, EngineError
 from lakebed.model import PERIOD, Compacted, DataFile, SortKey
 from lakebed.retry import retry
@@ -25,6 +22,7 @@ from lakebed.subject import working_on
 from lakebed.table.lent_keys import storage_of
 from lakebed.table.read import TableLike, open_table
 from lakebed.table.schema_history import SchemaHistory
+from lakebed.table.session_engine import table_engine
 from lakebed.targets.base import Change, Settles, TableState, Target
 from lakebed.targets.shared.footers import with_bounds
 from lakebed.targets.shared.refusals import no_such_table
@@ -138,7 +136,14 @@ def compact(
     on_spark = spark is not None or master is not None or remote is not None
     with (
         working_on({"run": uuid4().hex, "task": "compact", "table": table.address}),
-        _engine(workspace.settings, storage, spark, on_spark=on_spark, table=table) as engine,
+        table_engine(
+            workspace.settings,
+            storage,
+            spark,
+            on_spark=on_spark,
+            what=f"the compaction of {table.address}",
+            file=next((one.uri for one in table.state().files), None) if on_spark else None,
+        ) as engine,
     ):
         return retry(lambda: run.attempt(engine), what=f"the compaction of {table.address}")
 
@@ -307,24 +312,6 @@ def _differing(one: Compacted) -> str:
         if before[name] != after.get(name)
     ]
     return "".join(told[:3])
-
-
-@contextmanager
-def _engine(
-    settings: Settings, storage: Storage, spark: "SparkSession | None", *, on_spark: bool, table: Target
-) -> Iterator[Engine]:
-    """This process, or Spark where a session, or where to open one, was given."""
-    if not on_spark:
-        yield local_engine(storage.settings)
-        return
-    require_engine("spark", f"the compaction of {table.address} on Spark")
-    from lakebed.engines.spark.load import SparkEngine
-    from lakebed.engines.spark.session import open_session, require_shared
-
-    with open_session(settings, spark=spark) as session:
-        for file in table.state().files[:1]:
-            require_shared(file.uri, session)
-        yield SparkEngine(session.spark, storage.settings)
 
 
 def _in_history(plan: CompactPlan) -> SchemaChange:

@@ -2,13 +2,19 @@
 
 import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import uuid4
 
+from lakebed.config import Settings
 from lakebed.errors import ConfigError, LakebedError
-from lakebed.state.rebuild import describe_table
+from lakebed.model import RESERVED_COLUMNS
+from lakebed.state.rebuild import describe_rows, describe_table
 from lakebed.state.records import SchemaChangeRecord
 from lakebed.state.unrecorded import may_be_unrecorded, unrecorded_changes
 from lakebed.table.read import TableLike, open_table, open_workspace
+from lakebed.table.retention import retention_of
 from lakebed.targets.base import Target
+from lakebed.targets.load_log import LoadStep, LoggedLoad
 from lakebed.targets.snapshots import HasSnapshots, SnapshotRecord
 
 
@@ -76,11 +82,38 @@ def rollback(target: TableLike, snapshot: int, *, workdir: str | os.PathLike[str
     1
     """
     opened = open_table(target, workdir=workdir)
-    table = require_snapshots(opened)
-    table.roll_back(snapshot)
-    with open_workspace(workdir).ledger() as ledger:
+    table, workspace = require_snapshots(opened), open_workspace(workdir)
+    table.roll_back(snapshot, _step_back(opened, table, snapshot, workspace.settings))
+    with workspace.ledger() as ledger:
         ledger.rebuild([describe_table(opened, opened.state())])
     return next(record for record in table.snapshots() if record.id == snapshot)
+
+
+def _step_back(target: Target, table: HasSnapshots, snapshot: int, settings: Settings) -> LoadStep | None:
+    """What a rollback says in the log of loads: from now on each slice holds what it held then.
+
+    What was loaded after that is replaced like by any load: it was known until now, and is kept where the rule says so.
+    """
+    state = target.state()
+    if not state.log:
+        return None
+    data = table.read_snapshot(snapshot, RESERVED_COLUMNS)
+    then = {
+        one.slice: one
+        for one in describe_rows(target.address, schema=state.schema, version=state.version, data=data).loads
+    }
+    now, id_ = datetime.now(UTC), uuid4().hex
+    loads: list[LoggedLoad] = []
+    for slice_ in sorted({*then, *state.log.current}):
+        current, held = state.log.current.get(slice_), then.get(slice_)
+        delivery = None if held is None else held.delivery
+        if current is not None and current.delivery == delivery and table.holds_load(snapshot, current):
+            continue
+        if current is None or current.delivery is not None or delivery is not None:
+            rows = 0 if held is None else held.rows
+            loads.append(LoggedLoad(f"{id_}-{len(loads)}", slice_, delivery, now, rows))
+    rules = [retention_of(state.log, settings.retain_of(load.slice.report)) for load in loads]
+    return LoadStep(tuple(loads), keep=any(rule is not None and rule.keeps for rule in rules))
 
 
 def require_snapshots(table: Target | None) -> HasSnapshots:

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -27,7 +27,14 @@ from lakebed.merge_core import refusals
 from lakebed.merge_core.follow import find_arrivals, follow, same_schema_change
 from lakebed.merge_core.plan import MergePlan, plan_merge
 from lakebed.merge_core.prune import prune
-from lakebed.merge_core.result import MergedFile, MergeResult, check_balance, waiting_columns
+from lakebed.merge_core.result import (
+    MergedFile,
+    MergeResult,
+    check_balance,
+    merge_properties,
+    planned_result,
+    waiting_columns,
+)
 from lakebed.merge_core.spec import MergeSpec, MergeStrategy, Missing, require_flag
 from lakebed.merge_core.validate import Unified, unify
 from lakebed.model import Staging, WrittenFile
@@ -67,6 +74,7 @@ def merge(
     partition_by: Sequence[str] | str | None = None,
     partition_columns: Sequence[str] | str | None = None,
     on_conflict: Literal["refuse", "variant"] = "refuse",
+    properties: Mapping[str, str] | None = None,
     spark: "SparkSession | None" = None,
     master: str | None = None,
     remote: str | None = None,
@@ -81,7 +89,7 @@ def merge(
     Parquet, Arrow IPC, CSV or JSON files; the last two are typed by the table's columns. The target is an address or a
     path. Without an engine it is Spark for a DataFrame, or where `spark`, `master` or `remote` say where Spark runs,
     and DuckDB otherwise. `partition_columns` is another name of `partition_by`. A type that does not fit the
-    table's is refused, or with `on_conflict="variant"` gets a column of its own.
+    table's is refused, or with `on_conflict="variant"` gets a column of its own. `properties` are kept with the commit.
 
     >>> done = lakebed.merge(pa.table({"id": [1, 2], "cost": [3, 4]}), "parquet:costs", keys="id")
     >>> done.inserted, done.updated, done.total
@@ -119,6 +127,7 @@ def merge(
             dry_run=dry_run,
             use_merge=options.use_merge,
             ledger_place=None if table is target else settings.ledger_place,
+            properties=properties,
         )
         told.counted(rows=done.inserted + done.updated, files=len(done.files))
         return done
@@ -134,9 +143,10 @@ def merge_rows(
     dry_run: bool = False,
     use_merge: bool | None = None,
     ledger_place: str | Path | None = None,
+    properties: Mapping[str, str] | None = None,
 ) -> MergeResult:
     """Merges what an engine holds, and as often as another writer commits first tries again."""
-    run = _Run(spec, rows, table, storage, told, dry_run=dry_run, use_merge=use_merge, ledger_place=ledger_place)
+    run = _Run(spec, rows, table, storage, told, dry_run, use_merge, ledger_place, properties or {})
     try:
         with count_retries() as count:
             done = retry(run.attempt, what=f"the merge into {table.address}")
@@ -180,6 +190,7 @@ class _Run:
     dry_run: bool
     use_merge: bool | None = None
     ledger_place: str | Path | None = None  # None where the caller opened the target itself
+    properties: Mapping[str, str] = field(default_factory=dict)  # what the caller wants the commit to say
     checked: tuple[Unified, CheckedSource] | None = None
 
     def attempt(self) -> MergeResult:
@@ -233,7 +244,7 @@ class _Run:
         recount = Recount.of(source, self.storage.settings.resolved())
         plan = self._plan(unified, state, source, recount)
         if plan.changes_nothing or self.dry_run:
-            return _result(plan, dry_run=self.dry_run)
+            return planned_result(plan, dry_run=self.dry_run)
         return self._commit(state, plan, recount)
 
     def _state(self) -> TableState:
@@ -333,7 +344,7 @@ class _Run:
         files = tuple(
             MergedFile(commit.places.get(file.path, file.path), file.rows, file.size_bytes) for file in merged.files
         )
-        return replace(_result(plan, dry_run=False), files=files)
+        return replace(planned_result(plan, dry_run=False), files=files)
 
     def _commit_files(
         self, state: TableState, staging: Staging, plan: MergePlan, files: tuple[WrittenFile, ...]
@@ -345,7 +356,7 @@ class _Run:
 
         def attempt() -> tuple[MergePlan, Commit]:
             nonlocal state, plan
-            told = {**_properties(plan), **change_properties(plan.evolution, self.ledger_place)}
+            told = {**self.properties, **merge_properties(plan), **change_properties(plan.evolution, self.ledger_place)}
             change = Change(plan.evolution, files, (*plan.rewrite, *plan.drop), properties=told)
             try:
                 return plan, self.target.commit(state, staging, change)
@@ -402,7 +413,7 @@ class _Run:
                 keeps_missing=unified.spec.keeps_missing,
                 emptied=unified.emptied,
                 dry_run=self.dry_run,
-                properties=change_properties(unified.evolution, self.ledger_place),
+                properties={**self.properties, **change_properties(unified.evolution, self.ledger_place)},
                 use_merge=self.use_merge,
             )
             done = self.target.merge_rows(state, staging, request)
@@ -442,39 +453,9 @@ class _Run:
         return tuple(partition_by) if self.target.capabilities.partition_in_path else ()
 
 
-def _result(plan: MergePlan, *, dry_run: bool) -> MergeResult:
-    expected = plan.expected
-    return MergeResult(
-        inserted=expected.inserted,
-        updated=expected.updated,
-        deleted=expected.deleted,
-        total=plan.total,
-        before=plan.before,
-        added_columns=plan.added_columns,
-        waiting_columns=waiting_columns(plan.evolution),
-        files_rewritten=len(plan.rewrite) + len(plan.drop),
-        files_kept=len(plan.keep),
-        dry_run=dry_run,
-        strategy=plan.spec.strategy,
-        source_rows=plan.source_rows,
-        plan=plan if dry_run else None,
-    )
-
-
 def _refuse_nulls(unified: Unified, nulls: Mapping[str, int]) -> None:
     for column, count in nulls.items():
         raise refusals.null_key(unified.spec, side="target", column=column, count=count)
-
-
-def _properties(plan: MergePlan) -> dict[str, str]:
-    """What a target that keeps a history writes beside the commit."""
-    return {
-        "lakebed.merge.strategy": plan.spec.strategy,
-        "lakebed.merge.keys": ",".join(plan.spec.keys),
-        "lakebed.merge.inserted": str(plan.expected.inserted),
-        "lakebed.merge.updated": str(plan.expected.updated),
-        "lakebed.merge.deleted": str(plan.expected.deleted),
-    }
 
 
 def _open(target: str | os.PathLike[str] | Target, settings: Settings, storage: Storage, *, read_only: bool) -> Target:

@@ -3,18 +3,21 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias, overload
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 
 from lakebed.config import load_settings
+from lakebed.kernels.slices import in_slice
 from lakebed.kernels.storage_settings import StorageSettings
-from lakebed.model import ScanFile
+from lakebed.model import AnySlice, ScanFile
 from lakebed.schema.arrow import from_arrow_schema, to_arrow_schema
 from lakebed.schema.spark import quote_identifier
 from lakebed.schema.types import Schema, fold
 from lakebed.storage import Storage
+from lakebed.table.as_of import HeldRows, Moment, TableLoads, count_rows, parse_moment
 from lakebed.table.lent_keys import storage_of
 from lakebed.table.where import Condition, UnknownCondition, Where, excludes, parse_where
 from lakebed.targets.address import Address
@@ -39,6 +42,7 @@ def read(
     workdir: str | os.PathLike[str] | None = None,
     columns: Sequence[str] | None = None,
     where: Where | None = None,
+    as_of: Moment | None = None,
 ) -> pads.Dataset | pa.Table: ...
 @overload
 def read(
@@ -48,6 +52,7 @@ def read(
     workdir: str | os.PathLike[str] | None = None,
     columns: Sequence[str] | None = None,
     where: Where | None = None,
+    as_of: Moment | None = None,
 ) -> "DataFrame": ...
 def read(
     target: TableLike,
@@ -56,6 +61,7 @@ def read(
     workdir: str | os.PathLike[str] | None = None,
     columns: Sequence[str] | None = None,
     where: Where | None = None,
+    as_of: Moment | None = None,
 ) -> "DataFrame | pads.Dataset | pa.Table":
     """The table as it stands: a Spark DataFrame with `spark=`, else a pyarrow Dataset or Table.
 
@@ -63,11 +69,21 @@ def read(
     `columns` chooses some of them. `where` chooses rows: a condition in SQL, or `{column: value}`, each value taken in
     its column's type, None being NULL. Raises NotFound where there is no table.
 
+    `as_of` gives a loaded table as it was known at the end of a day, or at a moment, as a Table or DataFrame: the rows
+    of the deliveries that were loaded by then, under the columns of today. Raises TargetError, naming the delivery,
+    where rows of then were not retained.
+
     >>> _ = lakebed.merge(pa.table({"id": [1, 2], "day": ["mon", "tue"]}), "parquet:costs", keys="id")
     >>> lakebed.read("parquet:costs", where="day = 'tue' OR id > 5").to_table()["id"].to_pylist()
     [2]
     """
     opened = open_table(target, workdir=workdir, read_only=True)
+    if as_of is not None:
+        held = _held_at(opened, as_of, workdir)
+        if spark is not None:
+            storage = storage_of(opened, Storage(load_settings().storage))
+            return frame_of_rows(spark, opened, held, storage, columns, where)
+        return table_of_rows(opened, held, columns, where)
     if spark is not None:
         storage = storage_of(opened, Storage(load_settings().storage))
         return frame(spark, opened, storage.settings, columns=columns, where=where)
@@ -83,6 +99,75 @@ def read(
         filtered = found.filter(condition.expression)
         return filtered if len(chosen) == len(found.schema.names) else filtered.to_table(columns=chosen)
     return found.filter(condition.expression).select(chosen)
+
+
+def _held_at(opened: Target, as_of: Moment, workdir: str | os.PathLike[str] | None) -> tuple[HeldRows, ...]:
+    with open_workspace(workdir).ledger_for_reading() as ledger:
+        held = TableLoads.of(opened, ledger).at(parse_moment(as_of))
+    count_rows(held)
+    return held
+
+
+def table_of_rows(
+    opened: Target, held: Sequence[HeldRows], columns: Sequence[str] | None, where: Where | None
+) -> pa.Table:
+    """The rows of these loads in this process, under the columns of the table."""
+    schema = opened.state().schema
+    condition = None if where is None else parse_where(where, schema)
+    wanted = schema.names if columns is None else [schema[name].name for name in columns]
+    also = () if condition is None else (schema[name].name for name in condition.columns)
+    asked = list(dict.fromkeys((*wanted, *also)))
+    physical = to_arrow_schema(Schema.of(schema[name] for name in asked))
+    parts = []
+    for one in held:
+        there = one.target.state().schema
+        needed = list({fold(name): name for name in (*asked, *one.slice.values) if name in there}.values())
+        rows = one.target.read(needed)
+        table = rows if isinstance(rows, pa.Table) else rows.to_table(filter=_is_in(one.slice, there))
+        inside = table.filter(in_slice(table, {there[name].name: value for name, value in one.slice.values.items()}))
+        found = {fold(name): inside.column(name) for name in inside.column_names}
+        arrays = [
+            found[fold(field.name)].cast(field.type) if fold(field.name) in found else pa.nulls(len(inside), field.type)
+            for field in physical
+        ]
+        parts.append(pa.table(arrays, schema=physical))
+    together = pa.concat_tables([physical.empty_table(), *parts])
+    return (together if condition is None else together.filter(condition.expression)).select(wanted)
+
+
+def _is_in(slice_: AnySlice, schema: Schema) -> pads.Expression:
+    parts = [pads.field(schema[name].name) == value for name, value in slice_.values.items()]
+    return reduce(lambda left, right: left & right, parts)
+
+
+def frame_of_rows(
+    spark: "SparkSession",
+    opened: Target,
+    held: Sequence[HeldRows],
+    storage: Storage,
+    columns: Sequence[str] | None,
+    where: Where | None,
+) -> "DataFrame":
+    """The rows of these loads as a Spark DataFrame, under the columns of the table."""
+    from pyspark.sql import functions as F
+
+    schema = opened.state().schema
+    now = frame(spark, opened, storage.settings)
+    together = now.limit(0)
+    for one in held:
+        rows = frame(spark, one.target, storage.settings, where=dict(one.slice.values))
+        there = {fold(name): name for name in rows.columns}
+        together = together.unionByName(
+            rows.select(
+                *(
+                    (F.col(quote_identifier(there[fold(field.name)])) if fold(field.name) in there else F.lit(None))
+                    .cast(field.dataType)
+                    .alias(field.name)
+                    for field in now.schema
+                )
+            )
+        )
+    return _chosen(together, schema, columns, where)
 
 
 def open_table(target: TableLike, *, workdir: str | os.PathLike[str] | None = None, read_only: bool = False) -> Target:

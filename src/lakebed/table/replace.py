@@ -7,6 +7,7 @@ from lakebed.engines.protocols.load import Engine
 from lakebed.model import AnySlice, Staging, WrittenFile
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.targets.base import Affected, Change, Commit, TableState, Target, Txn
+from lakebed.targets.load_log import LoadStep
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Replacement:
     properties: Mapping[str, str] = field(default_factory=dict)
     txn: Txn | None = None
     follows_nobody: bool = False  # as of a Change
+    loads: LoadStep | None = None  # as of a Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ def replace_slice(
         properties=replacement.properties,
         txn=replacement.txn,
         follows_nobody=replacement.follows_nobody,
+        loads=replacement.loads,
     )
     commit = target.commit(state, staging, change)
     if target.capabilities.made_of_files:

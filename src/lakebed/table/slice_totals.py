@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
 
 from lakebed.engines.protocols.load import CountJob, Engine
 from lakebed.errors import TargetError
@@ -23,6 +25,23 @@ def slice_totals(
     """What `target.totals` says, from wherever it is counted faster."""
     return _counted_by_workers(target, slice_, columns, currency, engine) or target.totals(
         slice_, columns, currency=currency
+    )
+
+
+def totals_of_rows(
+    target: Target, slice_: AnySlice, columns: Sequence[str], *, currency: str | None, engine: Engine
+) -> Totals:
+    """The same of a table that may lack columns which came later: nothing is summed up there."""
+    schema = target.state().schema
+    present = [name for name in columns if name in schema]
+    known = currency if currency is not None and currency in schema else None
+    counted = slice_totals(target, slice_, present, currency=known, engine=engine)
+    nothing = {name: Decimal(0) for name in columns if name not in present}
+    if currency is None or not counted.rows:
+        return replace(counted, sums={**counted.sums, **nothing})
+    codes = counted.by_currency if known is not None else {"": counted.sums}
+    return Totals(
+        counted.rows, {**counted.sums, **nothing}, {code: {**sums, **nothing} for code, sums in codes.items()}
     )
 
 

@@ -6,15 +6,20 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import inf
 
 from lakebed.config import WORK_FOLDER
+from lakebed.engines.registry import local_engine
 from lakebed.state.ledger import Ledger
 from lakebed.state.records import StagingFolder
 from lakebed.storage import Entry, Storage, absolute, is_local, join
 from lakebed.table.history import require_snapshots
 from lakebed.table.lent_keys import storage_of
 from lakebed.table.read import TableLike, open_table, open_workspace
+from lakebed.table.retention import forget_outdated
+from lakebed.targets.address import Address
 from lakebed.targets.base import Target
+from lakebed.targets.load_log import HISTORY, Retention
 from lakebed.targets.shared.containment import LinkGuard, require_no_link
 from lakebed.targets.snapshots import Expired, HasSnapshots
 from lakebed.workspace import Workspace
@@ -34,6 +39,7 @@ class Swept:
     kept: tuple[str, ...]  # committed after all, though their run never said so
     expired: Expired
     dry_run: bool
+    forgotten: tuple[str, ...] = ()  # replaced deliveries that `retain` keeps no longer
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -42,6 +48,7 @@ class Swept:
             "kept": list(self.kept),
             "expiredSnapshots": list(self.expired.snapshots),
             "expiredFiles": list(self.expired.files),
+            "forgottenDeliveries": list(self.forgotten),
             "dryRun": self.dry_run,
         }
 
@@ -61,7 +68,8 @@ def sweep(
     older than `older_than_days`, three days if it is None; and as old ones the work folders of merges on a cluster and
     of `df.write.format("lakebed")`, whose driver died. Files that a table, a snapshot, a branch or a tag names stay,
     and so do those of a local writer that runs, whatever their age. Without a target it is every table of the ledger,
-    and the work folders, which belong to none.
+    and the work folders, which belong to none. Replaced deliveries that the setting `retain` keeps no longer are let go
+    first, so that what held their rows can expire.
 
     >>> lakebed.sweep(dry_run=True).files
     ()
@@ -85,6 +93,7 @@ def sweep(
     loose = tuple(uri for place in places for uri in _sweep_table(place, limit, dry_run=dry_run))
     if only is None:
         loose += _sweep_work_folders(workspace, limit, dry_run=dry_run)
+    forgotten = tuple(text for place in places for text in _forget(workspace, place, dry_run=dry_run))
     expired = Expired((), ())
     if expire_days is not None:
         before = datetime.now(UTC) - timedelta(days=expire_days)
@@ -95,7 +104,29 @@ def sweep(
         kept=tuple(uri for one in left for uri in one.committed),
         expired=expired,
         dry_run=dry_run,
+        forgotten=forgotten,
     )
+
+
+def _forget(workspace: Workspace, target: Target, *, dry_run: bool) -> tuple[str, ...]:
+    """The replaced deliveries of one table that are kept no longer, let go."""
+    if not (log := target.state().log):
+        return ()
+    reports = {load.slice.report for load in log.loads}
+    rules = {workspace.settings.retain_of(report) for report in reports}
+    # Reports of one table that are to be kept for different times are kept as long as the longest of them.
+    chosen = max(rules, key=lambda rule: _months(rule)) if len(rules) > 1 else rules.pop()
+    history = workspace.target(Address.parse(target.address).beside(HISTORY), read_only=dry_run)
+    now, engine = datetime.now(UTC), local_engine(storage_of(target, workspace.storage).settings)
+    gone = forget_outdated(target, history, engine, chosen, now, dry_run=dry_run)
+    return tuple(f"{load.slice}: {load.delivery}" for load in gone)
+
+
+def _months(rule: str | None) -> float:
+    if rule is None:
+        return inf
+    months = Retention.parse(rule).months
+    return inf if months is None else months
 
 
 def _known_tables(workspace: Workspace, ledger: Ledger, *, read_only: bool) -> list[Target]:

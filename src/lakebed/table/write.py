@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -48,6 +49,7 @@ def write(
     partition_by: Sequence[str] | str | None = None,
     on_conflict: Literal["refuse", "variant"] = "refuse",
     txn: tuple[str, int] | None = None,
+    properties: Mapping[str, str] | None = None,
     spark: "SparkSession | None" = None,
     master: str | None = None,
     remote: str | None = None,
@@ -64,7 +66,7 @@ def write(
 
     `mode="append"` adds the rows, `"overwrite"` puts them in place of all others, and `"replace_slice"` in place of
     those that have the values of `slice`, to which all of the data must belong. `txn=(app, version)` numbers the write:
-    a version that the table holds already, or an older one, changes nothing.
+    a version that the table holds already, or an older one, changes nothing. `properties` are kept with the commit.
 
     >>> lakebed.write(pa.table({"id": [1, 2], "day": ["mon", "tue"]}), "parquet:events").total
     2
@@ -83,7 +85,9 @@ def write(
     engine = choose_row_engine(data, EngineOptions(spark, asks_for_session))
     paths = input_paths(data)
     with engine.open(data, storage.settings.resolved(), settings) as rows:
-        return write_rows(spec, rows, target, settings, storage, dry_run=dry_run, paths=paths)
+        return write_rows(
+            spec, rows, target, settings, storage, dry_run=dry_run, paths=paths, properties=properties or {}
+        )
 
 
 def write_rows(
@@ -95,16 +99,19 @@ def write_rows(
     *,
     dry_run: bool = False,
     paths: Sequence[str] = (),
+    properties: Mapping[str, str] = MappingProxyType({}),
+    keeps_history: bool = False,
 ) -> WriteResult:
     """Writes what an engine holds, and as often as another writer commits first tries again.
 
-    `paths` are where it came from, as far as that is known.
+    `paths` are where it came from, as far as that is known. The history of a table that the caller opened itself is
+    kept in the ledger only where that is asked for.
     """
     table = _open(target, settings, storage, staging=rows.commit_staging, read_only=dry_run)
-    history = SchemaHistory(table, None if table is target else settings.ledger_place)
+    history = SchemaHistory(table, settings.ledger_place if keeps_history or table is not target else None)
     with task("write", table.address, dry_run=dry_run) as told:
         told.reads(paths)
-        run = _Run(spec, rows, table, dry_run, history, told)
+        run = _Run(spec, rows, table, dry_run, history, told, properties)
         try:
             return retry(run.attempt, what=f"the write into {table.address}")
         finally:
@@ -144,6 +151,7 @@ class _Run:
     dry_run: bool
     history: SchemaHistory
     told: Task
+    properties: Mapping[str, str]  # what the caller wants the commit to say
     staged: _Staged | None = None
 
     def attempt(self) -> WriteResult:
@@ -269,7 +277,7 @@ class _Run:
 
     def _properties(self, written: RowsWritten, slice_: ColumnSlice | None) -> dict[str, str]:
         """What the commit says about itself."""
-        said = {"lakebed.write.mode": self.spec.mode, "lakebed.write.rows": str(written.rows)}
+        said = {**self.properties, "lakebed.write.mode": self.spec.mode, "lakebed.write.rows": str(written.rows)}
         return said if not (slice_ and slice_.values) else said | {"lakebed.write.slice": str(slice_)}
 
     def _result(

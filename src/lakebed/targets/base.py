@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from lakebed.model import AnySlice, DataFile, MergeCounts, SortKey, Staging, Totals, WrittenFile
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema
+from lakebed.targets.load_log import NO_LOADS, LoadLog, LoadStep, LoggedLoad
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +28,8 @@ class Capabilities:
     made_of_files: bool  # engines rewrite its data files; otherwise the target changes rows itself
     rules: FormatRules
     partition_in_path: bool  # the partition column lies in the path, not in the file
+    # The rows that a load replaces are kept by the commit itself; else they are copied to the table beside it before.
+    keeps_replaced: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Txn:
 class TableState:
     """A table as it was read: what plans are made from, and what a commit is checked against.
 
-    `txns` are the apps whose numbered writes it holds, each with the last version.
+    `txns` are the apps whose numbered writes it holds, each with the last version, and `log` are its loads.
     `field_ids` say by which id a file knows a column of the table; there are none where names say it as well.
     """
 
@@ -53,6 +56,7 @@ class TableState:
     files: tuple[DataFile, ...] = ()
     txns: Mapping[str, int] = field(default_factory=dict)
     field_ids: Mapping[str, int] = field(default_factory=dict)
+    log: LoadLog = NO_LOADS
     order: tuple[SortKey, ...] = ()  # that the table asks its writers for, as far as columns say it
     # Of the place: changes whenever anybody writes there. Empty where whoever changes a value changes the version.
     fingerprint: str = ""
@@ -81,6 +85,7 @@ class Change:
     remove_slice: AnySlice | None = None  # for targets that are not made of files
     properties: Mapping[str, str] = field(default_factory=dict)
     txn: Txn | None = None  # written into the table by the same commit
+    loads: LoadStep | None = None  # what is written into the log of loads, and kept of the rows that go
     # Whatever another has committed since the plan was made may have brought the same rows: plan again.
     follows_nobody: bool = False
 
@@ -173,9 +178,21 @@ class Target(Protocol):
         """Rows and exact sums of the committed table, for reconciliation."""
         ...
 
+    def kept_rows(self, load: LoggedLoad) -> "KeptRows":
+        """Where the rows of a load are that was replaced and is kept, as the log says."""
+        ...
+
     def read(self, columns: Sequence[str] | None = None) -> "pads.Dataset | pa.Table":
         """The table for a reader in this process. Raises NotFound where there is none."""
         ...
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """Where the rows of a replaced load are kept: a table, and which of its rows they are."""
+
+    target: Target
+    slice: AnySlice
 
 
 @dataclass(frozen=True)
@@ -240,4 +257,24 @@ class Settles(Protocol):
 
     def settle(self) -> int:
         """Rewrites such files, so that engines may read every file as it is; returns how many there were."""
+        ...
+
+
+@runtime_checkable
+class HoldsViews(Protocol):
+    """A target that is a database: it keeps views beside its tables and answers queries."""
+
+    def replace_views(self, views: Mapping[str, str]) -> tuple[str, ...]:
+        """Creates these views, each the SELECT of its name, in one transaction; returns those that were not so before.
+
+        Raises TargetError where a table or a view of somebody else has the name.
+        """
+        ...
+
+    def map_keys(self, column: str) -> tuple[str, ...]:
+        """Every key that the maps of this column have."""
+        ...
+
+    def query(self, select: str) -> "pa.Table":
+        """The rows of a SELECT in the target's own SQL."""
         ...

@@ -51,6 +51,7 @@ class TargetKind:
     always_one_table: bool = False
     # Engines write their files at the place itself, so workers must reach it.
     data_at_place: bool = False
+    keeps_views: bool = False  # beside its tables, as targets.base.HoldsViews
     extra: Extra | None = None  # what a plain install lacks of it
 
 

@@ -1,8 +1,15 @@
 """Targets that keep earlier states of a table: what they say of them, and how one goes back or lets them go."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from lakebed.targets.load_log import LoadStep, LoggedLoad
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.dataset as pads
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +106,16 @@ class HasSnapshots(Protocol):
         """Every snapshot that is not expired, the oldest first; none where there is no table."""
         ...
 
-    def roll_back(self, snapshot: int) -> None:
-        """Makes an earlier snapshot the current one; the schema stays as wide as it is."""
+    def read_snapshot(self, snapshot: int, columns: Sequence[str]) -> "pads.Dataset | pa.Table":
+        """These columns of an earlier snapshot. Raises NotFound where there is none."""
+        ...
+
+    def holds_load(self, snapshot: int, load: LoggedLoad) -> bool:
+        """Whether the commit of a load is this snapshot or came before it, as far as snapshots still tell."""
+        ...
+
+    def roll_back(self, snapshot: int, loads: LoadStep | None = None) -> None:
+        """Makes an earlier snapshot the current one; the schema stays as wide as it is. The log says so too."""
         ...
 
     def expire(self, before: datetime, *, dry_run: bool = False) -> Expired:

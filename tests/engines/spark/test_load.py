@@ -18,7 +18,7 @@ from lakebed.engines.shared import packs
 from lakebed.engines.spark.load import SparkEngine
 from lakebed.engines.spark.session import Session
 from lakebed.errors import BadValue, EngineError, SourceError, UnplannedColumns
-from lakebed.model import DataFile, Slice, SourceFile, Staging
+from lakebed.model import Compression, DataFile, Slice, SourceFile, Staging
 from lakebed.schema.types import Column, Schema, Text
 
 EXACT = pa.decimal128(38, 18)
@@ -202,10 +202,14 @@ def test_the_same_job_runs_on_spark_connect(spark_connect: Server, tmp_path: Pat
 
 
 @pytest.mark.spark
-def test_a_large_plain_file_is_read_by_several_tasks(
-    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_a_large_file_is_read_by_several_tasks(
+    tmp_path: Path, engine: Engine, compression: Compression, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Blocks of eight megabytes are what parts are made of; a quoted newline is in every record."""
+    """Plain, or packed in members that end anywhere; a quoted newline is in every record.
+
+    Blocks of eight megabytes are what parts are made of.
+    """
     monkeypatch.setattr(packs, "PART_BYTES", 1 << 20)
     path = tmp_path / "large.csv"
     count = 300_000
@@ -213,8 +217,10 @@ def test_a_large_plain_file_is_read_by_several_tasks(
         file.write(HEADER)
         for number in range(count):
             file.write(f'"row\n{number}, with a long and quoted text that fills the file",0.{number:06d},USD\n')
-    size = path.stat().st_size
-    large = SourceFile(str(path), path.name, "csv", "none", size)
+    if compression == "gzip":
+        text = path.read_bytes()
+        path.write_bytes(b"".join(gzip.compress(text[at : at + 999_999], 1) for at in range(0, len(text), 999_999)))
+    large = SourceFile(str(path), path.name, "csv", compression, path.stat().st_size)
     converted = engine.convert(job(tmp_path, [large]))
     assert len(converted.files) > 1
     assert converted.source.rows == count == sum(one.rows for one in converted.files)

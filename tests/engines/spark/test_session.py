@@ -25,6 +25,7 @@ DRIVER = """
 import json, sys
 from lakebed.config import load_settings
 from lakebed.engines.spark.session import open_session, require_shared
+from lakebed.engines.spark.tasks import run_tasks
 from lakebed.errors import ConfigError
 
 kind, file = sys.argv[2], sys.argv[3]
@@ -49,6 +50,11 @@ def probe(batches):
         }
         yield pa.RecordBatch.from_pydict({"found": [json.dumps(found)]})
 
+def importers(number):
+    import sys, zipimport
+    found = sys.path_importer_cache.values()
+    return sorted({one.archive.rpartition("/")[2] for one in found if isinstance(one, zipimport.zipimporter)})
+
 with open_session(load_settings({kind: sys.argv[1], "conf": conf})) as session:
     try:
         require_shared("/tmp/x", session)
@@ -58,7 +64,9 @@ with open_session(load_settings({kind: sys.argv[1], "conf": conf})) as session:
     tasks = session.spark.range(0, 4, 1, 4).selectExpr("id", f"'{file}' as file")
     found = [json.loads(row) for row in tasks.mapInArrow(probe, "found string").toArrow().column(0).to_pylist()]
     zone = session.spark.conf.get("spark.sql.session.timeZone")
-    print(json.dumps({"local": session.local, "zone": zone, "found": found, "refused": refused}))
+    first, second = (run_tasks(session.spark, importers, 4, doing="look at the importers") for _ in range(2))
+    answer = {"local": session.local, "zone": zone, "found": found, "refused": refused}
+    print(json.dumps({**answer, "read": first[0], "read_again": second}))
 """
 
 
@@ -185,6 +193,9 @@ def test_workers_of_a_cluster_need_nothing_but_pyarrow(
     assert answer["local"] is False
     assert "workers of spark://" in answer["refused"]
     assert "spark.shared_folders" in answer["refused"]
+    # Spark has a worker look at what it imports from whenever a task begins.
+    assert "pyspark.zip" in answer["read"]
+    assert answer["read_again"] == [[], [], [], []]
 
 
 @pytest.mark.spark
@@ -193,6 +204,7 @@ def test_a_spark_connect_server_runs_kernels(spark_connect: Server, shared_file:
     assert {found["text"] for found in answer["found"]} == {"read by a worker"}
     assert all("lakebed-kernels-" in found["lakebed"] for found in answer["found"])
     assert (answer["zone"], answer["local"], answer["refused"]) == ("UTC", True, None)
+    assert answer["read_again"] == [[], [], [], []]
 
 
 def test_the_zip_is_the_same_every_time_and_holds_only_what_workers_need() -> None:

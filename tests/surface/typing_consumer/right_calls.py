@@ -100,6 +100,11 @@ def change(table: Target) -> None:
     assert_type(swept, lakebed.Swept)
     assert_type(swept.expired, lakebed.Expired)
     lakebed.sweep(workdir=Path("work"))
+    when: lakebed.Moment = datetime(2026, 10, 5)
+    known = lakebed.sums("duckdb:costs.duckdb#costs", as_of=when, columns=["line_item_unblended_cost"])
+    assert_type(known, lakebed.Sums)
+    assert_type([one.totals.rows for one in known.loads], list[int])
+    lakebed.read("parquet:costs", as_of="2026-10-05")
 
 
 def every_source(spark: SparkSession) -> None:
@@ -128,9 +133,27 @@ def look(spark: SparkSession) -> None:
     assert_type(found, lakebed.ImpactResult)
     assert_type([(one.reason, one.place.line) for one in found.breaks], list[tuple[str, int]])
     assert_type([one.path for one in found.reached], list[tuple[str, ...]])
+    checked = lakebed.check("queries", target="duckdb:costs.duckdb", against=Path("bills"), aliases={"cur": "costs"})
+    assert_type(checked, lakebed.CheckResult)
+    assert_type(checked.findings, tuple[lakebed.Finding, ...])
+    lakebed.check(dbt=Path("shop"), target="iceberg:billing", dialect="athena", period="2026-10", strict=True)
     compared = lakebed.compare_lineage("models", "main", dbt=True)
     assert_type(compared, lakebed.LineageDifference)
     assert_type([edge.source for edge in compared.lost], list[str])
+
+
+def ask(spark: SparkSession) -> None:
+    made = lakebed.views("duckdb:costs.duckdb#report", spark=spark, relation="lake.billing.report")
+    assert_type(made, lakebed.ViewsResult)
+    dialect: lakebed.Dialect = "trino"
+    assert_type([view.sql for view in lakebed.views(Path("costs"), dialect=dialect).views], list[str])
+
+
+def convert(spark: SparkSession) -> None:
+    version: lakebed.FocusVersion = "1.3"
+    done = lakebed.focus("iceberg:billing.report", to=Path("focus"), version=version, spark=spark, redo=True)
+    assert_type(done, lakebed.FocusResult)
+    assert_type([(one.period, one.rows) for one in done.slices], list[tuple[str, int]])
 
 
 def try_out() -> Health:

@@ -36,11 +36,16 @@ lakebed.rollback("iceberg:billing.costs", "latest")  # arg-type, reportArgumentT
 lakebed.publish("iceberg:billing.costs@audit", drop_branch="yes")  # arg-type, reportArgumentType
 lakebed.compact("costs", sort_by=3)  # arg-type, reportArgumentType
 lakebed.sweep("iceberg:billing.costs", expire_days="7")  # arg-type, reportArgumentType
+lakebed.sums("duckdb:costs.duckdb#costs", as_of=20261005)  # arg-type, reportArgumentType
 lakebed.analyze("SELECT 1", schema=42)  # arg-type, reportArgumentType
 lakebed.analyze_project(42)  # arg-type, reportArgumentType
 lakebed.impact("orders.amt", folders="models")  # call-arg, reportCallIssue
 lakebed.impact(drop="orders.amt", rename=["a=b"], folder="models")  # arg-type, reportArgumentType
+lakebed.check("queries")  # call-arg, reportCallIssue
+lakebed.check("queries", target="duckdb:costs.duckdb", aliases=["a=b"])  # arg-type, reportArgumentType
 lakebed.compare_lineage("models")  # call-arg, reportCallIssue
+lakebed.focus("costs", to="focus", version="2.0")  # arg-type, reportArgumentType
+lakebed.views("costs", dialect="oracle")  # arg-type, reportArgumentType
 lakebed.sample(Path("bills"), kind="azure")  # arg-type, reportArgumentType
 lakebed.sample(Path("bills"), packing="zip")  # call-arg, reportCallIssue
 lakebed.doctor("bills", quick="yes")  # arg-type, reportArgumentType

@@ -7,8 +7,10 @@ from pathlib import Path
 from types import FrameType
 
 import duckdb
+import pyarrow as pa
 import pytest
 
+import lakebed
 from lakebed.errors import ConcurrentModification, SchemaError, TargetError, TargetLocked
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import WrittenFile
@@ -16,7 +18,7 @@ from lakebed.schema.arrow import from_arrow_schema
 from lakebed.schema.evolve import plan_evolution
 from lakebed.schema.types import Column, Integer, Schema, Text
 from lakebed.targets.base import Change
-from lakebed.targets.duckdb.file import DuckDBFile
+from lakebed.targets.duckdb.file import DuckDBFile, OpenDatabase
 from lakebed.targets.duckdb.schema import MOST_COMMENTS
 from lakebed.targets.duckdb.target import DuckDBTarget
 from lakebed.testing.target import BASE, OCTOBER, Loader, contents, rows
@@ -215,3 +217,35 @@ def test_a_full_disk_is_not_another_writer(tmp_path: Path) -> None:
     assert not isinstance(caught.value, ConcurrentModification)
     with pytest.raises(ConcurrentModification), DuckDBFile(tmp_path / "costs.duckdb").writing():
         raise duckdb.TransactionException("Conflict on tuple deletion!")
+
+
+def test_a_file_may_be_called_like_the_schema_of_our_records(tmp_path: Path) -> None:
+    table = DuckDBTarget(str(tmp_path / "lakebed.duckdb"), "costs")
+    for _ in range(2):
+        lakebed.write(pa.table({"id": [1]}), table, txn=("writer", 7))
+    assert (table.state().rows, table.state().txns) == (1, {"writer": 7})
+    assert table.last_commit() is not None
+
+
+def test_a_database_that_the_process_has_open_is_written_beside_its_other_work(tmp_path: Path) -> None:
+    """As dbt has its database open: in any schema, with settings of its own, in the midst of a transaction."""
+    path = tmp_path / "dev.duckdb"
+    with duckdb.connect(str(path), config={"threads": 1}) as own:
+        own.execute("CREATE SCHEMA marts")
+        own.execute("CREATE VIEW costs AS SELECT 1 AS another")  # of another schema
+        own.execute("BEGIN")
+        own.execute("CREATE TABLE mine AS SELECT 1 AS id")
+
+        def connect() -> duckdb.DuckDBPyConnection:
+            cursor = own.cursor()
+            cursor.execute("USE dev.marts")
+            return cursor
+
+        table = DuckDBTarget(str(path), "costs", database=OpenDatabase(path, "marts", connect))
+        lakebed.merge(pa.table({"id": [1, 2]}), table, keys="id")
+        done = lakebed.merge(pa.table({"ID": [2, 3], "tag": ["a", "b"]}), table, keys="id")
+        assert (done.inserted, done.updated, done.total) == (1, 1, 3)
+        own.execute("ROLLBACK")
+        assert own.execute("SELECT id, tag FROM marts.costs ORDER BY id").fetchall() == [(1, None), (2, "a"), (3, "b")]
+        assert own.execute("SELECT DISTINCT table_name FROM lakebed.commits").fetchall() == [("marts.costs",)]
+        assert table.address.endswith("dev.duckdb#marts.costs")

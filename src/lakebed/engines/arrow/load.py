@@ -95,13 +95,24 @@ class ArrowEngine:
         return tuple(result for result in results if isinstance(result, FileFacts))
 
     def rewrite(
-        self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
+        self,
+        files: Sequence[DataFile],
+        staging: Staging,
+        *,
+        without: AnySlice | None = None,
+        only: AnySlice | None = None,
     ) -> tuple[WrittenFile, ...]:
-        """The rows of these files in the staging's schema, leaving out the rows of a slice."""
+        """The rows of these files in the staging's schema, without those of a slice, or `only` those of one."""
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             running = [
                 pool.submit(
-                    rewrite_file, staging, self._storage, file, f"{number:05d}", without.values if without else None
+                    rewrite_file,
+                    staging,
+                    self._storage,
+                    file,
+                    f"{number:05d}",
+                    without.values if without else None,
+                    only.values if only else None,
                 )
                 for number, file in enumerate(files)
             ]

@@ -131,9 +131,14 @@ class Engine(Protocol):
         ...
 
     def rewrite(
-        self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
+        self,
+        files: Sequence[DataFile],
+        staging: Staging,
+        *,
+        without: AnySlice | None = None,
+        only: AnySlice | None = None,
     ) -> tuple[WrittenFile, ...]:
-        """The rows of these files in the staging's schema, leaving out the rows of a slice."""
+        """The rows of these files in the staging's schema, without those of a slice, or `only` those of one."""
         ...
 
     def count(self, job: CountJob) -> Totals:

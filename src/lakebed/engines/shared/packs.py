@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from lakebed.model import FilePart, SourceFile
+from lakebed.model import ArchivePart, FilePart, SourceFile
 
 PACK_BYTES = 128 << 20
-# Plain CSV of more than two parts of this size is read by several tasks.
+# CSV of more than two parts of this size is read by several tasks, if it can be.
 PART_BYTES = 128 << 20
 # Few small files are still spread over some tasks: workers are there to be used.
 FEWEST_TASKS = 8
@@ -31,19 +31,21 @@ def pack_files(files: Sequence[SourceFile]) -> list[list[int]]:
 
 
 def large_files(files: Sequence[SourceFile]) -> list[int]:
-    """Positions of the files that several tasks could read: plain CSV, whose bytes are UTF-8."""
+    """Positions of the files that several tasks could read: large CSV files, plain, gzip or ZIP."""
     return [
         position
         for position, file in enumerate(files)
         if file.content == "csv"
-        and file.compression == "none"
         and file.part is None
-        and file.size_bytes > 2 * PART_BYTES
-        and (file.dialect is None or file.dialect.encoding == "utf-8")
+        and _text_bytes(file) > 2 * PART_BYTES
+        # The ends of records are looked for in UTF-8. The files in a ZIP are apart already.
+        and (file.compression == "zip" or file.dialect is None or file.dialect.encoding == "utf-8")
     ]
 
 
-def split_files(files: Sequence[SourceFile], cuts: Mapping[int, Sequence[FilePart]]) -> tuple[SourceFile, ...]:
+def split_files(
+    files: Sequence[SourceFile], cuts: Mapping[int, Sequence[FilePart | ArchivePart]]
+) -> tuple[SourceFile, ...]:
     """The files, with the parts of those that are cut in their places."""
     found: list[SourceFile] = []
     for position, file in enumerate(files):
@@ -51,9 +53,19 @@ def split_files(files: Sequence[SourceFile], cuts: Mapping[int, Sequence[FilePar
         if len(parts) < 2:
             found.append(file)
         else:
-            found += [replace(file, part=part, size_bytes=part.end - part.start) for part in parts]
+            sizes = [part.end - part.start if isinstance(part, FilePart) else part.size_bytes for part in parts]
+            text_bytes = max(1, sum(sizes))
+            found += [
+                # A part of a packed file has its share of the file's bytes.
+                replace(file, part=part, size_bytes=size * file.size_bytes // text_bytes)
+                for part, size in zip(parts, sizes, strict=True)
+            ]
     return tuple(found)
 
 
+def _text_bytes(file: SourceFile) -> int:
+    return file.size_bytes * (1 if file.compression == "none" else _UNPACKED_TIMES)
+
+
 def _weight(file: SourceFile) -> int:
-    return _OPENING_BYTES + file.size_bytes * (1 if file.compression == "none" else _UNPACKED_TIMES)
+    return _OPENING_BYTES + _text_bytes(file)

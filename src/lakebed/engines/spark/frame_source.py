@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, MapType, StructType
 
-from lakebed.engines.spark.tasks import collect, reason, remedy
+from lakebed.engines.spark.tasks import collect, map_batches, reason, remedy
 from lakebed.errors import DatasetMergeError
 from lakebed.kernels.merge_tasks import PART_FACTS, StageRows
 from lakebed.kernels.storage_settings import StorageSettings
@@ -62,7 +62,7 @@ def staged_frame(
         rows = rows.transform(lambda given: _deduplicated(given, keys, order))
     stage = StageRows(folder, schema, spec.keys, storage)
     try:
-        facts = collect(rows.mapInArrow(stage.write, PART_FACTS), doing="stage the source").to_pylist()
+        facts = collect(map_batches(rows, stage.write, PART_FACTS), doing="stage the source").to_pylist()
     except PySparkException as error:
         raise _not_computed(spec, error) from error
     return [StagedPart(join(folder, fact["path"]), fact["rows"], tuple(fact["nulls"])) for fact in facts]

@@ -100,15 +100,21 @@ class SparkEngine:
         return tuple(result for result in results if isinstance(result, FileFacts))
 
     def rewrite(
-        self, files: Sequence[DataFile], staging: Staging, *, without: AnySlice | None = None
+        self,
+        files: Sequence[DataFile],
+        staging: Staging,
+        *,
+        without: AnySlice | None = None,
+        only: AnySlice | None = None,
     ) -> tuple[WrittenFile, ...]:
-        """The rows of these files in the staging's schema, leaving out the rows of a slice."""
+        """The rows of these files in the staging's schema, without those of a slice, or `only` those of one."""
         order = largest_first(files)
         tasks = RewriteTasks(
             staging,
             self._storage,
             tuple(for_workers(files[position]) for position in order),
             without.values if without else None,
+            only.values if only else None,
         )
         results = _in_order(run_tasks(self._session, tasks, len(order), doing=_of(len(order), "rewrite")), order)
         raise_first(results)

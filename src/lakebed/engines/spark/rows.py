@@ -26,7 +26,7 @@ from lakebed.engines.shared.sources import is_dataframe, path_files, rescannable
 from lakebed.engines.spark.frame_source import schema_of
 from lakebed.engines.spark.load import SparkEngine
 from lakebed.engines.spark.session import Session, open_session, require_shared
-from lakebed.engines.spark.tasks import collect, reason, remedy, run_tasks
+from lakebed.engines.spark.tasks import collect, map_batches, reason, remedy, run_tasks
 from lakebed.errors import ConfigError, EngineError
 from lakebed.kernels.columns import without_ids
 from lakebed.kernels.rows import RESULT, FileRows, FrameRows, RowsWritten, together
@@ -108,7 +108,7 @@ class FrameRowsSource(SessionSource):
             # Rows of a partition come together, so that each has few files; Spark splits those that are large.
             rows = rows.hint("rebalance", *(F.col(f"c{places[name]}") for name in partition_by))
         try:
-            written = rows.mapInArrow(FrameRows(task, "rows"), RESULT)  # type: ignore[arg-type]
+            written = map_batches(rows, FrameRows(task, "rows"), RESULT)
             returned = collect(written, doing="write rows" if job.staging is not None else "count rows")
         except PySparkException as error:
             raise EngineError(

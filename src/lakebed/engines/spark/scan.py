@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakebed.engines.spark.shipping import ship_kernels
+from lakebed.engines.spark.tasks import map_batches
 from lakebed.kernels.scan import Scan
 from lakebed.kernels.storage_settings import StorageSettings
 from lakebed.model import ScanFile
@@ -66,4 +67,4 @@ def _read_by_workers(spark: SparkSession, plan: ScanPlan, storage: StorageSettin
     ship_kernels(spark)
     scan = Scan(plan.files, plan.physical, storage)
     tasks = spark.range(0, len(plan.files), 1, len(plan.files))
-    return tasks.mapInArrow(scan, to_spark_ddl(plan.schema))  # type: ignore[arg-type]
+    return map_batches(tasks, scan, to_spark_ddl(plan.schema))

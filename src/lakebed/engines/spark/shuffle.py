@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakebed.engines.protocols.merge import FileLayout
-from lakebed.engines.spark.tasks import collect, reason, remedy
+from lakebed.engines.spark.tasks import collect, map_batches, reason, remedy
 from lakebed.errors import UnsupportedType
 from lakebed.kernels.columns import top_level_ids, with_ids
 from lakebed.kernels.merge import Rules
@@ -150,7 +150,7 @@ class Shuffle:
         ddl, wire = self._wire(from_arrow_schema(schema))
         reader = ReadSource(self.source, tuple(columns), wire)
         parts = len(self.source.parts)
-        return self.spark.range(0, parts, 1, parts).mapInArrow(reader.read, ddl)
+        return map_batches(self.spark.range(0, parts, 1, parts), reader.read, ddl)
 
     def _target_keys(self, files: Sequence[DataFile], layout: FileLayout) -> DataFrame:
         keys = [field.with_name(name) for field, name in zip(self._key_schema(), self._key_names(), strict=True)]
@@ -159,7 +159,7 @@ class Shuffle:
         ddl, wire = self._wire(Schema.of([*places, *typed]))
         wanted = with_ids(self._key_schema(), layout.field_ids)
         reader = ReadTargetKeys(tuple(files), wanted, wire, self.source.storage, layout.in_path)
-        found = self.spark.range(0, len(files), 1, len(files)).mapInArrow(reader.read, ddl)
+        found = map_batches(self.spark.range(0, len(files), 1, len(files)), reader.read, ddl)
         # Spark takes it for as many rows as there are files, and would send all keys of the table to every worker.
         return found.hint("merge")
 

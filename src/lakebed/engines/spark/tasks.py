@@ -5,10 +5,10 @@ Every job of ours passes `collect`, which names it for the Spark UI and cancels 
 
 import pickle
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyspark import InheritableThread
 from pyspark.errors import PySparkException
@@ -16,11 +16,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.engines.spark.job_names import named_jobs
 from lakebed.errors import EngineError
+from lakebed.kernels.archive_cache import SparingArchives
 from lakebed.kernels.worker import run
 from lakebed.subject import subject
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    MapsBatches: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 WORKERS_NEED = "Workers need pyarrow and the same Python as the driver; PYSPARK_PYTHON says which one they run."
@@ -34,11 +37,16 @@ def run_tasks(session: SparkSession, tasks: Callable[[int], object], count: int,
         return []
     numbers = session.range(0, count, 1, count)
     try:
-        returned = collect(numbers.mapInArrow(partial(run, tasks), "task long, result binary"), doing=doing)
+        returned = collect(map_batches(numbers, partial(run, tasks), "task long, result binary"), doing=doing)
     except PySparkException as error:
         raise EngineError(f"the Spark job failed: {reason(error)}", remedy=remedy(error)) from error
     results = dict(zip(returned.column(0).to_pylist(), returned.column(1).to_pylist(), strict=True))
     return [pickle.loads(results[number]) for number in range(count)]
+
+
+def map_batches(frame: DataFrame, function: "MapsBatches", schema: str) -> DataFrame:
+    """The rows that a kernel makes of the frame's, on workers. Every Python task of ours is started here."""
+    return frame.mapInArrow(SparingArchives(function), schema)  # type: ignore[arg-type]
 
 
 def collect(frame: DataFrame, *, doing: str) -> "pa.Table":

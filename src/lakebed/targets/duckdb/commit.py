@@ -6,12 +6,15 @@ import pyarrow.dataset as pads
 
 from lakebed.errors import SchemaError, TargetError
 from lakebed.kernels.files import filesystem
-from lakebed.model import AnySlice, Staging, WrittenFile
-from lakebed.schema.duckdb import quote_identifier, quote_literal
-from lakebed.schema.types import Schema
+from lakebed.model import LOAD, AnySlice, Staging, WrittenFile
+from lakebed.schema.duckdb import RULES, quote_identifier, quote_literal
+from lakebed.schema.evolve import Policy, plan_evolution
+from lakebed.schema.types import Column, Schema, Text
 from lakebed.storage import Storage, is_local, join, local_path
 from lakebed.targets.duckdb.file import Connection, first_row
+from lakebed.targets.duckdb.schema import evolve, read_schema
 from lakebed.targets.duckdb.slices import where
+from lakebed.targets.load_log import HISTORY, LoggedLoad
 
 
 def delete_slice(connection: Connection, table: str, schema: Schema, slice_: AnySlice) -> None:
@@ -23,6 +26,35 @@ def delete_slice(connection: Connection, table: str, schema: Schema, slice_: Any
         )
     condition, values = where(slice_)
     connection.execute(f"DELETE FROM {quote_identifier(table)}{condition}", values)
+
+
+def keep_rows(connection: Connection, table: str, schema: Schema, load: LoggedLoad) -> None:
+    """Copies the rows of a load that is about to be replaced into the table of such rows, which is made if need be."""
+    beside = f"{table}{HISTORY}"
+    current = read_schema(connection, beside)
+    if current is not None and LOAD not in current:
+        raise TargetError(
+            f"{table} cannot keep replaced deliveries in {beside}: there is another table of that name",
+            remedy=f"Rename {beside}, or load into a table of another name.",
+        )
+    plan = plan_evolution(current, schema.with_columns([Column(LOAD, Text())]), Policy(rules=RULES))
+    evolve(connection, beside, current, plan)
+    condition, values = where(load.slice)
+    names = ", ".join(map(quote_identifier, schema.names))
+    connection.execute(
+        f"INSERT INTO {quote_identifier(beside)} BY NAME SELECT {names}, ? AS {quote_identifier(LOAD)}"
+        f" FROM {quote_identifier(table)}{condition}",
+        [load.id, *values],
+    )
+
+
+def forget_rows(connection: Connection, table: str, ids: Sequence[str]) -> None:
+    """Removes the rows of loads that are kept no longer."""
+    beside = f"{table}{HISTORY}"
+    if ids and (schema := read_schema(connection, beside)) is not None and LOAD in schema:
+        connection.execute(
+            f"DELETE FROM {quote_identifier(beside)} WHERE {quote_identifier(LOAD)} IN (SELECT unnest(?))", [list(ids)]
+        )
 
 
 def insert_staged(

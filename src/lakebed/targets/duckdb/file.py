@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,6 +19,7 @@ Connection: TypeAlias = duckdb.DuckDBPyConnection
 
 # Eight processes that commit one after the other fit into it, each with a few seconds of work.
 WAIT_SECONDS = 30.0
+DEFAULT_SCHEMA = "main"
 # How DuckDB speaks of a transaction that another overtook. One that failed otherwise, or that the disk does not take,
 # raises the same exception, and is no better tried again.
 _OVERTAKEN = re.compile(r"conflict|another transaction|altered", re.IGNORECASE)
@@ -31,6 +32,7 @@ class DuckDBFile:
     def __init__(self, path: Path, *, wait_seconds: float = WAIT_SECONDS) -> None:
         self.path = path
         self._wait_seconds = wait_seconds
+        self.schema = DEFAULT_SCHEMA
         self.left = ""  # the fingerprint that the last transaction left
 
     @property
@@ -146,6 +148,47 @@ class DuckDBFile:
         if "Not a directory" in said or "No such file or directory" in said:
             return "The folder is not there and cannot be made: choose another target."
         return None
+
+
+class OpenDatabase(DuckDBFile):
+    """A database that this process has open for other work: each block has a connection of its own to it.
+
+    `connect` gives one that is in this schema of the right database. Settings belong to whoever opened it, and are left
+    alone; so is the moment in which the file is settled.
+    """
+
+    def __init__(self, path: Path, schema: str, connect: Callable[[], Connection]) -> None:
+        super().__init__(path)
+        self.schema = schema
+        self._new_connection = connect
+
+    @property
+    def exists(self) -> bool:
+        return True
+
+    def fingerprint(self) -> str:
+        """Nothing: others in this process write to it all the time, and only versions tell the table's own commits."""
+        return ""
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with self._translated_errors():
+            connection = self._new_connection()
+            try:
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with self.reading() as connection:
+            try:
+                connection.execute("BEGIN")
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
 
 
 def _facts(path: Path) -> str:

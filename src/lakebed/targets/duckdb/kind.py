@@ -35,4 +35,5 @@ KIND = TargetKind(
     write=write,
     open=open_,
     recorded=with_absolute_place,
+    keeps_views=True,
 )

@@ -29,7 +29,13 @@ def read_schema(connection: Connection, table: str) -> Schema | None:
     ).fetchall()
     if not rows:
         return None
-    if first_row(connection, "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower(?)", [table]):
+    is_view = first_row(
+        connection,
+        "SELECT 1 FROM duckdb_views() WHERE database_name = current_database() AND schema_name = current_schema()"
+        " AND lower(view_name) = lower(?)",
+        [table],
+    )
+    if is_view:
         raise TargetError(f"{table} is a view", remedy="Name a table, or a table that does not exist yet.")
     comments = _table_originals(connection, table) or {}
     comments |= dict(

@@ -1,7 +1,7 @@
 """A table in a DuckDB file: schema, removal and arrival in one transaction."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -11,18 +11,30 @@ import pyarrow as pa
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import TargetError
 from lakebed.kernels.sums import no_totals
-from lakebed.model import AnySlice, DataFile, Staging, Totals
+from lakebed.model import LOAD, AnySlice, ColumnSlice, DataFile, Staging, Totals
 from lakebed.schema.arrow import to_arrow_schema
 from lakebed.schema.duckdb import RULES
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.storage import Storage, absolute, is_local, local_path
-from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, RowMerge, RowsMerged, TableState
-from lakebed.targets.duckdb.commit import delete_slice, insert_staged
-from lakebed.targets.duckdb.file import WAIT_SECONDS, Connection, DuckDBFile
+from lakebed.targets.base import (
+    Affected,
+    Capabilities,
+    Change,
+    Commit,
+    KeptRows,
+    PastCommit,
+    RowMerge,
+    RowsMerged,
+    TableState,
+)
+from lakebed.targets.duckdb.commit import delete_slice, forget_rows, insert_staged, keep_rows
+from lakebed.targets.duckdb.file import DEFAULT_SCHEMA, WAIT_SECONDS, Connection, DuckDBFile, OpenDatabase
 from lakebed.targets.duckdb.merge import merge_rows, null_keys, rows_of_new_table
 from lakebed.targets.duckdb.read import read, totals
 from lakebed.targets.duckdb.schema import evolve
 from lakebed.targets.duckdb.state import ABSENT, last_commit, record_commit, table_state
+from lakebed.targets.duckdb.views import create_views, map_keys, outdated_views
+from lakebed.targets.load_log import HISTORY, LoggedLoad
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
 from lakebed.targets.shared.staging import StagingArea
 
@@ -45,14 +57,16 @@ class DuckDBTarget:
         staging: str | None = None,
         checkpoint: Checkpoint = pass_checkpoint,
         wait_seconds: float = WAIT_SECONDS,
+        database: OpenDatabase | None = None,
     ) -> None:
+        """`database` is the file as this process has it open already; a table in it may lie in any of its schemas."""
         path = local_path(absolute(file))
         if "?" in str(path):
             raise TargetError(
                 f"{path} cannot be a DuckDB file: DuckDB takes a ? in a path for the beginning of settings",
                 remedy="Choose a path without it.",
             )
-        self._file = DuckDBFile(path, wait_seconds=wait_seconds)
+        self._file = database or DuckDBFile(path, wait_seconds=wait_seconds)
         self._table = table
         self._storage = storage or Storage()
         self._checkpoint = checkpoint
@@ -63,7 +77,8 @@ class DuckDBTarget:
 
     @property
     def address(self) -> str:
-        return f"duckdb:{self._file.path}#{self._table}"
+        schema = "" if self._file.schema == DEFAULT_SCHEMA else f"{self._file.schema}."
+        return f"duckdb:{self._file.path}#{schema}{self._table}"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -95,13 +110,18 @@ class DuckDBTarget:
             self._checkpoint("opened")
             evolve(connection, self._table, now.schema if now.exists else None, change.evolution)
             self._checkpoint("evolved")
+            log = None if change.loads is None else now.log.after(change.loads)
+            if change.loads is not None and now.exists:
+                for load in now.log.replaced_by(change.loads):
+                    keep_rows(connection, self._table, final, load)
+                forget_rows(connection, self._table, change.loads.forget)
             if change.remove_slice is not None and now.exists:
                 delete_slice(connection, self._table, final, change.remove_slice)
             self._checkpoint("deleted")
             insert_staged(connection, self._table, staging, change.add, self._storage)
             self._checkpoint("inserted")
             after = record_commit(
-                connection, self._table, staging.id, change.properties, txn=change.txn, created=not now.exists
+                connection, self._table, staging.id, change.properties, txn=change.txn, created=not now.exists, log=log
             )
             self._checkpoint("recorded")
         self._checkpoint("committed")
@@ -168,6 +188,10 @@ class DuckDBTarget:
             state = table_state(connection, self._table)
             return totals(connection, self._table, state, slice_, columns, currency)
 
+    def kept_rows(self, load: LoggedLoad) -> KeptRows:
+        beside = DuckDBTarget(str(self._file.path), f"{self._table}{HISTORY}", storage=self._storage)
+        return KeptRows(beside, ColumnSlice({LOAD: load.id}))
+
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         if not self._file.exists:
             raise no_such_table(self.address)
@@ -176,6 +200,24 @@ class DuckDBTarget:
             if not state.exists:
                 raise no_such_table(self.address)
             return read(connection, self._table, state, columns)
+
+    def replace_views(self, views: Mapping[str, str]) -> tuple[str, ...]:
+        with self._file.reading() as connection:
+            if not outdated_views(connection, self._file.path, views):
+                # Whoever writes changes the file, and loads would be counted again.
+                return ()
+        with self._file.writing() as connection:
+            outdated = outdated_views(connection, self._file.path, views)
+            create_views(connection, {name: views[name] for name in outdated})
+        return outdated
+
+    def map_keys(self, column: str) -> tuple[str, ...]:
+        with self._file.reading() as connection:
+            return map_keys(connection, self._table, column)
+
+    def query(self, select: str) -> pa.Table:
+        with self._file.reading() as connection:
+            return connection.sql(select).to_arrow_table()
 
     @contextmanager
     def _changing(self, seen: TableState) -> Iterator[tuple[Connection, TableState]]:

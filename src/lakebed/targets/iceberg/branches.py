@@ -4,8 +4,11 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import ancestors_of
+from pyiceberg.table.update.snapshot import ManageSnapshots
 
 from lakebed.errors import ConcurrentModification, NotFound, TargetError
+from lakebed.targets.iceberg.loads import publish_log, write_step
+from lakebed.targets.load_log import LoadStep
 from lakebed.targets.snapshots import Publication
 
 
@@ -71,11 +74,15 @@ def begin_branch(transaction: Transaction, name: str | None) -> None:
     )
 
 
-def set_branch(table: Table, name: str | None, snapshot_id: int) -> None:
-    """Lets a branch, or main, show this snapshot."""
+def set_branch(table: Table, name: str | None, snapshot_id: int, loads: LoadStep | None = None) -> None:
+    """Lets a branch, or main, show this snapshot, and the log of loads say so."""
     require_branch(table, name)
+    transaction = Transaction(table)
+    if loads is not None:
+        write_step(transaction, loads, branch=name, replaced=table.metadata.current_snapshot_id)
     # Iceberg has one update for a branch that is made and one that is moved; it fails if another moved it meanwhile.
-    table.manage_snapshots().create_branch(snapshot_id, name or MAIN_BRANCH).commit()
+    ManageSnapshots(transaction).create_branch(snapshot_id, name or MAIN_BRANCH).commit()
+    transaction.commit_transaction()
 
 
 def publish(table: Table, name: str, *, drop_branch: bool, dry_run: bool) -> Publication:
@@ -96,12 +103,15 @@ def publish(table: Table, name: str, *, drop_branch: bool, dry_run: bool) -> Pub
         )
     new = passed.index(before) if before is not None else len(passed)
     if not dry_run and (new or drop_branch):
-        change = table.manage_snapshots()
+        transaction = Transaction(table)
+        change = ManageSnapshots(transaction)
         if new:
             change = change.create_branch(head, MAIN_BRANCH)
         if drop_branch:
             change = change.remove_branch(name)
         change.commit()
+        publish_log(transaction, name)
+        transaction.commit_transaction()
     summary = getattr(metadata.snapshot_by_id(head), "summary", None)
     rows = None if summary is None else summary["total-records"]
     return Publication(name, head, before, new, None if rows is None else int(rows), drop_branch, dry_run)

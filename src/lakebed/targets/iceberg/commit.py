@@ -26,6 +26,7 @@ from lakebed.schema.evolve import EvolutionPlan
 from lakebed.targets.base import Change, PastCommit
 from lakebed.targets.iceberg.branches import at_branch, begin_branch
 from lakebed.targets.iceberg.files import field_ids, plain_path
+from lakebed.targets.iceberg.loads import write_step
 from lakebed.targets.iceberg.partitions import describe_by_partition, remove_split
 from lakebed.targets.iceberg.properties import follow_columns
 from lakebed.targets.iceberg.schema import evolve, iceberg_type, physical_schema
@@ -133,6 +134,8 @@ def _attempt(table: Table, staging: Staging, change: Change, branch: str | None)
         # A change of the schema alone has written no file: whichever ids its columns get will do.
         require_same_ids(table, staging, physical_ids=field_ids(physical_schema(evolved)))
     arriving = write_snapshot(transaction, once, staging, change, branch=branch)
+    if change.loads is not None:
+        write_step(transaction, change.loads, branch=branch, replaced=once.metadata.current_snapshot_id)
     with answering(".".join(table.name())):
         committed = transaction.commit_transaction()
     pass_checkpoint("committed")

@@ -43,7 +43,12 @@ def open_(address: Address, opening: Opening) -> Target:
     first = address.place.split(".")[0]
     is_catalog = address.catalog is None and first in opening.catalogs and first != DEFAULT_CATALOG
     return IcebergTarget(
-        address.place, address.table or "", catalog, branch=recorded(address).branch, namespace_is_catalog=is_catalog
+        address.place,
+        address.table or "",
+        catalog,
+        branch=recorded(address).branch,
+        namespace_is_catalog=is_catalog,
+        may_begin_branch=not opening.read_only,
     )
 
 

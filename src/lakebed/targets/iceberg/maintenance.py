@@ -6,12 +6,14 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from lakebed.errors import NotFound
 from lakebed.targets.iceberg.branches import at_snapshot, set_branch
 from lakebed.targets.iceberg.commit import ADDED_COLUMNS, PREFIX, WIDENED_COLUMNS
+from lakebed.targets.iceberg.staging import STAGING_ID
 from lakebed.targets.iceberg.state import current_files
+from lakebed.targets.load_log import LoadStep
 from lakebed.targets.snapshots import Expired, SnapshotRecord
 
 # Properties of ours that a record has under names of its own, or the ledger has.
@@ -60,14 +62,28 @@ def _record(
     )
 
 
-def roll_back(table: Table, snapshot_id: int, *, branch: str | None = None) -> None:
-    """The rows of an earlier snapshot under the schema of today: no column goes, later ones are NULL."""
+def require_snapshot(table: Table, snapshot_id: int) -> None:
+    """Raises NotFound where the table has no such snapshot."""
     if table.snapshot_by_id(snapshot_id) is None:
         known = ", ".join(str(snapshot.snapshot_id) for snapshot in table.snapshots())
         raise NotFound(f"{'.'.join(table.name())} has no snapshot {snapshot_id}", remedy=f"It has: {known or 'none'}.")
+
+
+def is_behind(table: Table, snapshot_id: int, staging_id: str) -> bool:
+    """Whether the commit of a staging is this snapshot or an ancestor of it."""
+    found = table.snapshot_by_id(snapshot_id)
+    return found is not None and any(
+        one.summary is not None and one.summary.additional_properties.get(STAGING_ID) == staging_id
+        for one in ancestors_of(found, table.metadata)
+    )
+
+
+def roll_back(table: Table, snapshot_id: int, loads: LoadStep | None = None, *, branch: str | None = None) -> None:
+    """The rows of an earlier snapshot under the schema of today: no column goes, later ones are NULL."""
+    require_snapshot(table, snapshot_id)
     # Before any work: what cannot be read here is not what a table is rolled back to.
     current_files(at_snapshot(table, snapshot_id))
-    set_branch(table, branch, snapshot_id)
+    set_branch(table, branch, snapshot_id, loads)
 
 
 def expire(table: Table, before: datetime, *, dry_run: bool = False) -> Expired:

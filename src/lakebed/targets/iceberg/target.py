@@ -31,11 +31,12 @@ from lakebed.model import AnySlice, DataFile, Staging, Totals
 from lakebed.schema.evolve import EvolutionPlan
 from lakebed.schema.iceberg import RULES
 from lakebed.storage import Storage, is_local, join, local_path
-from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, TableState
+from lakebed.targets.base import Affected, Capabilities, Change, Commit, KeptRows, PastCommit, TableState
 from lakebed.targets.iceberg import maintenance
-from lakebed.targets.iceberg.branches import at_branch, publish, require_branch, require_ref, require_trunk
+from lakebed.targets.iceberg.branches import at_branch, at_snapshot, publish, require_branch, require_ref, require_trunk
 from lakebed.targets.iceberg.catalog import CatalogSettings
 from lakebed.targets.iceberg.commit import OutcomeUnknown, answering, commit, landed, last_commit, write_snapshot
+from lakebed.targets.iceberg.loads import read_log, tag_of, write_step
 from lakebed.targets.iceberg.orphans import orphaned_files, running_stagings
 from lakebed.targets.iceberg.partitions import remove_split
 from lakebed.targets.iceberg.properties import new_table_properties
@@ -55,6 +56,7 @@ from lakebed.targets.iceberg.state import (
     version,
 )
 from lakebed.targets.iceberg.transaction import OneCommit
+from lakebed.targets.load_log import LoadStep, LoggedLoad
 from lakebed.targets.scan import ScanPlan
 from lakebed.targets.shared.containment import require_no_link
 from lakebed.targets.shared.refusals import changed_since_read, no_such_table, require_no_column_lost
@@ -74,8 +76,11 @@ class IcebergTarget:
         *,
         branch: str | None = None,
         namespace_is_catalog: bool = False,
+        may_begin_branch: bool = False,
     ) -> None:
-        """`namespace_is_catalog`: the namespace begins with the name of another catalog, which may be meant."""
+        """`namespace_is_catalog`: the namespace begins with the name of another catalog, which may be meant.
+        `may_begin_branch`: a branch that is not there yet is read as its table, with whose rows it begins.
+        """
         if not table or not all(namespace.split(".")):
             raise ConfigError("an Iceberg table is written iceberg:NAMESPACE.TABLE")
         self.identifier = (*namespace.split("."), table)
@@ -83,6 +88,7 @@ class IcebergTarget:
         self.settings = replace(catalog, storage=self.key_ring)
         self.branch = branch
         self._namespace_is_catalog = namespace_is_catalog
+        self._may_begin_branch = may_begin_branch
         self._creations: dict[str, CreateTableTransaction] = {}
         self._undecided: set[str] = set()
         self._locks: dict[str, int] = {}
@@ -142,15 +148,20 @@ class IcebergTarget:
     def _readable_table(self) -> Table:
         """The table, or NotFound where there is none, or none of its branches has the name."""
         table = self.existing_table()
-        require_ref(table, self.branch)
+        self._require_ref(table)
         return table
+
+    def _require_ref(self, table: Table) -> None:
+        if not self._may_begin_branch:
+            require_ref(table, self.branch)
 
     def state(self) -> TableState:
         table = self.table()
         if table is None:
             return absent()
         with self.settings.translated_errors():
-            return table_state(table)
+            found = table_state(table)
+        return replace(found, log=read_log(table.metadata.properties, self.branch, name=self.name))
 
     def _lend(self, table: Table) -> None:
         """Puts the keys that the catalog handed out with the table, or is configured with, where engines have them."""
@@ -314,6 +325,8 @@ class IcebergTarget:
             return commit(made_empty, {}, planned_on, staging, change, branch=self.branch)
         creation = self._creations[staging.id]
         arriving = write_snapshot(creation, creation._table, staging, change, branch=self.branch)
+        if change.loads is not None:
+            write_step(creation, change.loads, branch=self.branch, replaced=None)
         try:
             with answering(self.name):
                 table = creation.commit_transaction()
@@ -399,9 +412,16 @@ class IcebergTarget:
         table = self.table()
         if table is None:
             return no_totals(columns)
-        require_ref(table, self.branch)
+        self._require_ref(table)
         with self.settings.translated_errors():
             return totals(table, slice_, columns, currency=currency)
+
+    def kept_rows(self, load: LoggedLoad) -> KeptRows:
+        return KeptRows(self._at(tag_of(load)), load.slice)
+
+    def _at(self, tag: str) -> "IcebergTarget":
+        *namespace, table = self.identifier
+        return IcebergTarget(".".join(namespace), table, self.settings, branch=tag)
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset | pa.Table:
         table = self._readable_table()
@@ -419,11 +439,23 @@ class IcebergTarget:
         table = self.table()
         return () if table is None else maintenance.snapshots(table)
 
-    def roll_back(self, snapshot: int) -> None:
-        """Makes an earlier snapshot the current one; the schema stays as wide as it is."""
+    def read_snapshot(self, snapshot: int, columns: Sequence[str]) -> pads.Dataset | pa.Table:
+        """These columns of an earlier snapshot."""
         table = self._readable_table()
+        maintenance.require_snapshot(table, snapshot)
+        with self.settings.translated_errors():
+            return read(at_snapshot(table, snapshot), columns)
+
+    def holds_load(self, snapshot: int, load: LoggedLoad) -> bool:
+        """Whether the commit of a load is this snapshot or came before it, as far as snapshots still tell."""
+        return maintenance.is_behind(self._readable_table(), snapshot, load.id)
+
+    def roll_back(self, snapshot: int, loads: LoadStep | None = None) -> None:
+        """Makes an earlier snapshot the current one; the schema stays as wide as it is. The log says so too."""
+        table = self.existing_table()
+        require_ref(table, self.branch)
         with self._refusing_others():
-            maintenance.roll_back(table, snapshot, branch=self.branch)
+            maintenance.roll_back(table, snapshot, loads, branch=self.branch)
 
     def publish(self, *, drop_branch: bool = False, dry_run: bool = False) -> Publication:
         """Makes what the branch shows that of the table, or raises ConcurrentModification where that moved on."""

@@ -28,6 +28,7 @@ from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import AlreadyExists, Changed, ConcurrentModification, NotFound, TargetError
 from lakebed.retry import retry, waiting
 from lakebed.storage import Entry, Storage, is_local, join, local_path, open_unlinked, sync_folder
+from lakebed.targets.load_log import NO_LOADS, LoadLog
 from lakebed.targets.parquet.lock import WAIT_SECONDS, exclusive, wait_until_free
 from lakebed.targets.parquet.pending import NO_OVERLAY, Overlay, damaged_file_error, lost_file_error, other_file_error
 from lakebed.targets.parquet.record import LARGEST_BYTES, CommitRecord, Delete, Put
@@ -141,7 +142,7 @@ class Journal:
     def _described(self, record: CommitRecord) -> Overlay:
         """What a record changes that is not applied yet, as it stands: looked at and left alone."""
         if record.state == "applied":
-            return Overlay(txns=record.txns)
+            return Overlay(txns=record.txns, log=record.log)
         folder = self.staging(record.id)
         staged: dict[str, Entry] = {}
         in_place: set[str] = set()
@@ -155,7 +156,7 @@ class Journal:
                 raise damaged_file_error(entry.uri, f"{entry.size_bytes} bytes", str(put.size_bytes))
             staged[put.final] = entry
         leaving = {delete.path: delete.size_bytes for delete in record.deletes}
-        return Overlay(self._record, staged, frozenset(in_place), leaving, record.txns)
+        return Overlay(self._record, staged, frozenset(in_place), leaving, record.txns, record.log)
 
     def _require_no_links(self, record: CommitRecord) -> None:
         if not self._local:
@@ -194,10 +195,11 @@ class Journal:
         verify: Callable[[], None],
         properties: Mapping[str, str] | None = None,
         txns: Mapping[str, int] | None = None,
+        log: LoadLog = NO_LOADS,
     ) -> None:
         """Makes puts and deletes visible as one. `verify` raises if the dataset is not what the change was made for.
 
-        `txns` are all that the dataset holds afterwards.
+        `txns` and `log` are all that the dataset holds afterwards.
         """
         self._checkpoint("staged")
         synced = self._synced(id_, puts)
@@ -210,7 +212,9 @@ class Journal:
             verify()
             self._checkpoint("verified")
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            record = CommitRecord(id_, "pending", synced, tuple(deletes), now, dict(properties or {}), dict(txns or {}))
+            record = CommitRecord(
+                id_, "pending", synced, tuple(deletes), now, dict(properties or {}), dict(txns or {}), log
+            )
             self._require_no_links(record)
             lock.confirm()
             etag = self._write(record, etag)

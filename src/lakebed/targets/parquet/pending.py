@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 
 from lakebed.errors import TargetError
 from lakebed.storage import Entry
+from lakebed.targets.load_log import NO_LOADS, LoadLog
 
 
 @dataclass(frozen=True)
 class Overlay:
     """What a pending record changes: files that are still staged, those in place already, and those that leave.
 
-    All by their path below the dataset. The empty one changes nothing. `txns` are those of the last commit.
+    All by their path below the dataset. The empty one changes nothing. `txns` and `log` are those of the last commit.
     """
 
     record: str = ""
@@ -19,6 +20,7 @@ class Overlay:
     in_place: frozenset[str] = frozenset()
     leaving: Mapping[str, int] = field(default_factory=dict)
     txns: Mapping[str, int] = field(default_factory=dict)
+    log: LoadLog = NO_LOADS
 
     def apply(self, found: Iterable[tuple[str, Entry]]) -> dict[str, Entry]:
         """The files of the dataset once the commit is finished. Raises TargetError where it could not be finished."""

@@ -10,6 +10,7 @@ from typing import Literal, cast
 from lakebed.errors import TargetError
 from lakebed.storage import is_local
 from lakebed.targets.base import PastCommit
+from lakebed.targets.load_log import NO_LOADS, LoadLog
 from lakebed.targets.parquet.partitions import is_data_file
 from lakebed.targets.shared.containment import leads_outside
 from lakebed.targets.shared.staging import is_staging_id
@@ -52,6 +53,7 @@ class CommitRecord:
     committed_at: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)  # what the commit says about itself
     txns: Mapping[str, int] = field(default_factory=dict)  # app -> last version, from this commit and those before it
+    log: LoadLog = NO_LOADS  # the loads, of this commit and those before it
 
     @property
     def past(self) -> PastCommit | None:
@@ -68,6 +70,9 @@ class CommitRecord:
         facts = asdict(self)
         if not self.txns:
             del facts["txns"]
+        del facts["log"]
+        if self.log:
+            facts["loads"] = self.log.to_text()
         return json.dumps({"format": FORMAT, **facts}).encode()
 
     @classmethod
@@ -87,6 +92,7 @@ class CommitRecord:
                 committed_at=given["committed_at"],
                 properties=given.get("properties", {}),
                 txns=given.get("txns", {}),
+                log=LoadLog.from_text(given["loads"]) if "loads" in given else NO_LOADS,
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise _refusal(uri, f"{type(error).__name__} while reading it") from error

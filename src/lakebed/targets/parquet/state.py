@@ -54,6 +54,7 @@ class DatasetFiles:
             partition_by=partition_by,
             files=tuple(footer.file for footer in footers),
             txns=overlay.txns,
+            log=overlay.log,
         )
 
     def footers(self, files: Sequence[DataFile]) -> Sequence[Footer]:

@@ -9,12 +9,13 @@ import pyarrow.dataset as pads
 
 from lakebed.checkpoints import Checkpoint, pass_checkpoint
 from lakebed.errors import SchemaError, TargetError
-from lakebed.model import AnySlice, DataFile, Staging, Totals
+from lakebed.model import LOAD, AnySlice, ColumnSlice, DataFile, Staging, Totals
 from lakebed.schema.arrow import from_arrow_field, to_arrow_schema
 from lakebed.schema.evolve import EvolutionPlan, FormatRules
 from lakebed.schema.types import Schema, Text, fold
 from lakebed.storage import Storage, absolute, is_local, join, local_path
-from lakebed.targets.base import Affected, Capabilities, Change, Commit, PastCommit, TableState
+from lakebed.targets.base import Affected, Capabilities, Change, Commit, KeptRows, PastCommit, TableState
+from lakebed.targets.load_log import HISTORY, LoggedLoad
 from lakebed.targets.parquet.commit import keep_schema, plan_moves
 from lakebed.targets.parquet.journal import Journal
 from lakebed.targets.parquet.lock import WAIT_SECONDS
@@ -25,7 +26,7 @@ from lakebed.targets.shared.refusals import changed_since_read, no_such_table, r
 
 # Parquet counts milliseconds and finer, has no struct without fields, and a column of no type Spark could not read.
 RULES = FormatRules(coarsest_time_unit="ms", null_type=False, empty_structs=False)
-CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, partition_in_path=True)
+CAPABILITIES = Capabilities(made_of_files=True, rules=RULES, partition_in_path=True, keeps_replaced=False)
 
 
 class ParquetTarget:
@@ -127,6 +128,7 @@ class ParquetTarget:
             verify=lambda: self._verify(state),
             properties=change.properties,
             txns=txns,
+            log=state.log if change.loads is None else state.log.after(change.loads),
         )
         now = self._journal.steady(self._files.list)
         self._files.remember(now)
@@ -166,6 +168,10 @@ class ParquetTarget:
         return self._journal.steady(
             lambda overlay: totals(self._root, self._files.state(overlay), self._storage, slice_, columns, currency)
         )
+
+    def kept_rows(self, load: LoggedLoad) -> KeptRows:
+        beside = ParquetTarget(f"{self._address}{HISTORY}", self._storage, read_only=True)
+        return KeptRows(beside, ColumnSlice({LOAD: load.id}))
 
     def read(self, columns: Sequence[str] | None = None) -> pads.Dataset:
         state = self.state()

@@ -1,6 +1,6 @@
 """What every target refuses alike."""
 
-from lakebed.errors import ColumnDropRefused, ConcurrentModification, NotFound
+from lakebed.errors import ColumnDropRefused, ConcurrentModification, NotFound, TargetError
 from lakebed.schema.types import Schema
 
 
@@ -16,6 +16,14 @@ def no_such_table(address: str, *, where: str = "") -> NotFound:
         f"there is no table {address}{f' in {where}' if where else ''}",
         uri=address,
         remedy="Check the address and the work directory; `lakebed run` and `lakebed merge` create tables.",
+    )
+
+
+def unreadable_log(address: str, place: str, error: ValueError) -> TargetError:
+    """What a table says of its loads is not what we wrote."""
+    return TargetError(
+        f"{place} of {address} is not a log of loads: {error}",
+        remedy="Something else wrote it: restore it, or remove it; then nothing tells what the table held on a day.",
     )
 
 

@@ -1,0 +1,1 @@
+"""What a bill is asked: views for the SQL that people have, FOCUS, differences, receipts."""
