@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 EQUIVALENT = ROOT / "scripts/mutate.equivalent.toml"
 # Which tests are asked about a package: tests/<package>, tests/test_<module>.py, and these.
 ALSO = {
-    "changes": ("tests/cli/test_impact.py",),
+    "changes": ("tests/cli/test_impact.py", "tests/cli/test_check.py"),
     "config": ("tests/pipeline/test_settings.py", "tests/pipeline/test_sources.py", "tests/cli/test_operations.py"),
     "datasets": ("tests/engines/duckdb", "tests/table"),
     "engines": (

@@ -16,6 +16,7 @@ PUBLIC: dict[str, str] = {
     "analyze": "lakebed.lineage",
     "compact": "lakebed.table.compact",
     "analyze_project": "lakebed.lineage.project",
+    "check": "lakebed.changes.check",
     "compare_lineage": "lakebed.changes.compare",
     "diff": "lakebed.finops.diff",
     "discover": "lakebed.pipeline.discover",
@@ -47,6 +48,7 @@ PUBLIC: dict[str, str] = {
     "AnalyzeResult": "lakebed.lineage",
     "Breakage": "lakebed.changes.result",
     "Check": "lakebed.health",
+    "CheckResult": "lakebed.changes.findings",
     "CompactResult": "lakebed.table.compact",
     "ColumnChange": "lakebed.changes.result",
     "ComparedEdge": "lakebed.changes.compare",
@@ -59,6 +61,7 @@ PUBLIC: dict[str, str] = {
     "DiscoverReport": "lakebed.source.discover",
     "EvolutionPlan": "lakebed.schema.evolve",
     "FileReport": "lakebed.pipeline.reports",
+    "Finding": "lakebed.changes.findings",
     "FocusResult": "lakebed.finops.focus",
     "FocusSlice": "lakebed.finops.focus",
     "Expired": "lakebed.targets.snapshots",
@@ -124,9 +127,12 @@ PUBLIC: dict[str, str] = {
 __all__ = ["__version__", *sorted(PUBLIC)]
 
 if TYPE_CHECKING:
+    from lakebed.changes.check import check as check
     from lakebed.changes.compare import ComparedEdge as ComparedEdge
     from lakebed.changes.compare import LineageDifference as LineageDifference
     from lakebed.changes.compare import compare_lineage as compare_lineage
+    from lakebed.changes.findings import CheckResult as CheckResult
+    from lakebed.changes.findings import Finding as Finding
     from lakebed.changes.impact import impact as impact
     from lakebed.changes.result import Breakage as Breakage
     from lakebed.changes.result import ColumnChange as ColumnChange

@@ -47,6 +47,7 @@ SECRET = "hush-hush-hush-hush"
 WITH_SOURCE = {
     "run": "run {place} --target duckdb:good.duckdb",
     "plan": "plan {place} --target duckdb:good.duckdb",
+    "check": "check queries --target duckdb:good.duckdb --against {place}",
     "discover": "discover {place}",
     "stage": "stage {place}",
     "reconcile": "reconcile --target duckdb:good.duckdb --source {place}",
@@ -59,6 +60,7 @@ WITH_SOURCE = {
 WITH_TARGET = {
     "run": "run bills --target {place}",
     "plan": "plan bills --target {place}",
+    "check": "check queries --target {place}",
     "load": "load --target {place} --workdir discovered",
     "reconcile": "reconcile --target {place} --source bills",
     "status": "status --rebuild {table}",
@@ -175,6 +177,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, s3_server: S3Server) -> Iter
     lakebed.write(BILL, f"duckdb:{folder / 'bill.duckdb'}#bill", workdir=folder / ".lakebed")
     lakebed.discover(folder / "bills", workdir=folder / "discovered")
     (folder / "text").write_text("nothing but words\n" * 100)
+    (folder / "queries").mkdir()
+    (folder / "queries" / "all.sql").write_text("SELECT id FROM good")
     for name in ("locked", "sealed"):
         (folder / name).mkdir()
     pq.write_table(ROWS, folder / "sealed" / "rows.parquet")

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from lakebed.changes.names import ProjectNames, split_name
 from lakebed.changes.resolve_again import ChangedColumns, StatementResolver
-from lakebed.changes.result import Breakage, ColumnChange, ImpactResult, ReachedColumn
+from lakebed.changes.result import Breakage, ColumnChange, ImpactResult, Place, ReachedColumn
 from lakebed.changes.retype import RetypeWalk
 from lakebed.changes.walk import ImpactWalk, StatementIndex, unanalysed
 from lakebed.errors import ConfigError
@@ -83,6 +83,19 @@ class ProjectImpact:
         with defer_full_collections():
             return self._of(columns, drop, rename or {}, retype or {})
 
+    def naming(self, table: str, column: str) -> list[tuple[tuple[str, ...], Place]]:
+        """The statements that name a column, each with the roles that it has there."""
+        index = self._index
+        return [
+            (tuple(dict.fromkeys(flow[2] for flow in flows)) or ("named",), index.place(index.statements[place], start))
+            for place, start, flows in index.column_readers(index.number(table, column))
+            if start is not None
+        ]
+
+    def unanalysed(self) -> tuple[Place, ...]:
+        """Statements and files of which nothing is known."""
+        return tuple(unanalysed(self._index, self.traced.result.issues))
+
     def _of(
         self,
         columns: str | Sequence[str],
@@ -111,8 +124,7 @@ class ProjectImpact:
                 walk.run(self._names.columns(change.table) if change.column is None else ())
                 breaks += walk.breaks.values()
                 reached.append(walk.reached)
-        unknown = tuple(unanalysed(self._index, self.traced.result.issues))
-        return ImpactResult(tuple(changes), tuple(breaks), tuple(reached), unknown)
+        return ImpactResult(tuple(changes), tuple(breaks), tuple(reached), self.unanalysed())
 
     def _change(self, kind: str, text: str, to: str | None = None) -> ColumnChange:
         if kind in ("any", "drop"):

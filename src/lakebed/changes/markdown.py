@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from lakebed.changes.compare import ComparedEdge, LineageDifference
+from lakebed.changes.findings import CheckResult, Finding
 from lakebed.changes.result import ImpactResult
 
 # GitHub refuses comments of more than 65,536 characters.
@@ -41,6 +42,36 @@ def impact_comment(result: ImpactResult) -> str:
     if result.unknown:
         lines += ["", f"{_count(len(result.unknown), 'place')} could not be analysed and may be reached too."]
     return "\n".join(lines) + "\n"
+
+
+def check_comment(result: CheckResult) -> str:
+    """What breaks, what is NULL in new rows, and notes folded below."""
+    what = "after the next delivery" if result.against is not None else "as they are"
+    lines = [f"### Saved queries and the tables of {_code(result.target)} {what}", ""]
+    errors, warnings, notes = result.of("error"), result.of("warning"), result.of("note")
+    header = ("where", "column", "what happens", "what to do")
+    if errors:
+        lines += [f"**{_count(len(errors), 'place')} would break.**", "", *_table(header, _findings(errors)), ""]
+    if warnings:
+        heading = f"{_count(len(warnings), 'place')} would find nothing but NULL in new rows."
+        lines += [heading, "", *_table(header, _findings(warnings)), ""]
+    if not errors and not warnings:
+        lines += ["Nothing breaks.", ""]
+    if notes:
+        lines += [*_folded(_count(len(notes), "note"), header, _findings(notes)), ""]
+    for warning in result.warnings:
+        lines.append(f"- {_text(warning)}")
+    if result.unknown:
+        lines.append(f"- {_count(len(result.unknown), 'place')} could not be analysed.")
+    lines.append(f"- {result.checked} of {_count(result.statements, 'statement')} read the target.")
+    return "\n".join(lines) + "\n"
+
+
+def _findings(findings: Sequence[Finding]) -> list[tuple[str, ...]]:
+    return [
+        (_code(str(one.place)), _code(one.column or one.table or ""), _text(one.reason), _text(one.remedy))
+        for one in findings
+    ]
 
 
 def difference_comment(difference: LineageDifference) -> str:

@@ -38,6 +38,8 @@ COMMANDS: dict[str, str] = {
     "impact": "List everything downstream of columns, and what breaks where they are dropped, renamed or given another "
     "type.",
     "ui": "Explore lineage, schema and deliveries in the browser, on this machine only, until Ctrl-C.",
+    "check": "Check saved queries against a table, or against the schema that the next delivery would leave. "
+    "Loads nothing.",
     "merge": "Merge new rows into a table: with the same meaning on every engine, whole or not at all.",
     "write": "Write rows into a table in one commit: added to it, or in place of a slice or of all its rows.",
     "ingest": "Load files of any kind that are not loaded yet: CSV, JSON and Parquet, whose columns may change.",

@@ -20,7 +20,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lakebed.errors import ConfigError, LineageError
 from lakebed.lineage.analyze import Analyzer, Script
@@ -162,11 +162,28 @@ def from_information_schema(text: str, where: str = "the file") -> list[SchemaTa
     ]
 
 
-def from_duckdb(place: str) -> list[SchemaTable]:
-    """Tables and views of a DuckDB file, read without locking others out."""
+class DuckdbView(NamedTuple):
+    """A view of a DuckDB file, and the statement that made it."""
+
+    schema: str
+    name: str
+    sql: str
+
+
+def duckdb_views(file: str) -> list[DuckdbView]:
+    """The views of a DuckDB file."""
+    with _duckdb_file(file) as connection:
+        rows = connection.execute(
+            "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
+        ).fetchall()
+    return [DuckdbView(*row) for row in rows]
+
+
+@contextmanager
+def _duckdb_file(file: str) -> Iterator[Any]:
+    """A connection that only reads, and does not lock others out."""
     import duckdb
 
-    file, _, wanted = place.partition("#")
     if not Path(file).exists():
         raise ConfigError(f"the DuckDB file {file} is not there", remedy="Check the path after duckdb:.")
     try:
@@ -174,12 +191,19 @@ def from_duckdb(place: str) -> list[SchemaTable]:
     except duckdb.Error as error:
         raise LineageError(f"{file} cannot be opened: {error}", remedy="Close what has it open for writing.") from error
     try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def from_duckdb(place: str) -> list[SchemaTable]:
+    """Tables and views of a DuckDB file."""
+    file, _, wanted = place.partition("#")
+    with _duckdb_file(file) as connection:
         rows = connection.execute(
             "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
             "WHERE NOT internal ORDER BY schema_name, table_name, column_index"
         ).fetchall()
-    finally:
-        connection.close()
     tables: dict[tuple[str, str], list[dict[str, str]]] = {}
     for schema, table, column, data_type in rows:
         if not wanted or table.lower() == wanted.rpartition(".")[2].lower():

@@ -37,6 +37,7 @@ class PlannedDelivery:
     decision: Decision
     evolution: EvolutionPlan | None  # None where nothing would be loaded
     notes: tuple[str, ...] = ()  # what makes its load slower than it could be
+    columns: Schema | None = None  # the delivery's own, as the table would name and type them
 
     @property
     def action(self) -> Action:
@@ -111,6 +112,7 @@ def plan(
             current = current_delivery(opened, state, delivery.slice, ledger)
             decision = decide(delivery, current, strict=workspace.settings.strict, consent=Consent(reload, replace))
             evolution: EvolutionPlan | None = None
+            columns: Schema | None = None
             notes: tuple[str, ...] = ()
             typed = delivery
             if decision.action in ("load", "replace"):
@@ -122,12 +124,11 @@ def plan(
             if decision.action in ("load", "replace"):
                 schema = left.get(opened.address, state.schema if state.exists else None)
                 others = known.of_report(delivery.slice.report) if schema is None else ()
-                evolution = plan_delivery(
-                    typed, opened, schema, known=others, ledger=ledger, settings=workspace.settings
-                ).evolution
+                load = plan_delivery(typed, opened, schema, known=others, ledger=ledger, settings=workspace.settings)
+                evolution, columns = load.evolution, load.columns
                 left[opened.address] = evolution.final
                 notes = describe_one_task_files(delivery.files, workspace.storage)
-            planned.append(PlannedDelivery(delivery, opened.address, decision, evolution, notes))
+            planned.append(PlannedDelivery(typed, opened.address, decision, evolution, notes, columns))
     return PlanReport(tuple(planned), warnings=found.all_warnings)
 
 

@@ -44,6 +44,8 @@ lakebed.analyze("SELECT 1", schema=42)  # arg-type, reportArgumentType
 lakebed.analyze_project(42)  # arg-type, reportArgumentType
 lakebed.impact("orders.amt", folders="models")  # call-arg, reportCallIssue
 lakebed.impact(drop="orders.amt", rename=["a=b"], folder="models")  # arg-type, reportArgumentType
+lakebed.check("queries")  # call-arg, reportCallIssue
+lakebed.check("queries", target="duckdb:costs.duckdb", aliases=["a=b"])  # arg-type, reportArgumentType
 lakebed.compare_lineage("models")  # call-arg, reportCallIssue
 lakebed.focus("costs", to="focus", version="2.0")  # arg-type, reportArgumentType
 lakebed.views("costs", dialect="oracle")  # arg-type, reportArgumentType
