@@ -95,9 +95,6 @@ WITH_WORKDIR = {
     "reconcile": "reconcile --target duckdb:good.duckdb",
     "evolve": "evolve parquet:evolved --schema rows.parquet",
     "history": "history parquet:good",
-    "sums": "sums parquet:good",
-    "diff": "diff parquet:good --period 2026-10",
-    "receipt": "receipt SELECT/**/1 --target parquet:good",
     "sweep": "sweep",
     "ingest": "ingest rows.parquet --target parquet:ingested",
 }

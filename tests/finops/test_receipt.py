@@ -6,11 +6,12 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.finops.conftest import Bucket, Line
 
 import lakebed
-from lakebed.errors import LineageError, NotFound, SourceError, StateError
+from lakebed.errors import LineageError, NotFound, SourceError, StateError, TargetError
 from lakebed.finops.determined import Undetermined, parse_determined
 
 TOTAL = "SELECT sum(line_item_unblended_cost) AS cost FROM bill WHERE line_item_currency_code = 'USD'"
@@ -215,3 +216,10 @@ def test_verifying_imports_nothing_that_loads() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+def test_a_table_without_a_bill_has_no_receipts(tmp_path: Path) -> None:
+    target = f"parquet:{tmp_path}/rows"
+    lakebed.write(pa.table({"id": [1]}), target, workdir=tmp_path / "work")
+    with pytest.raises(TargetError, match="has no loaded bill: it lacks the column lakebed_period"):
+        lakebed.receipt("SELECT sum(id) FROM rows", target, workdir=tmp_path / "work")

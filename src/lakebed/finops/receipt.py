@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from lakebed.errors import LineageError, SchemaError, SourceError, StateError
+from lakebed.errors import LineageError, SchemaError, SourceError, StateError, TargetError
 from lakebed.finops.determined import parse_determined, used_columns
 from lakebed.finops.receipt_check import FORMAT, answer, checksum, fingerprint
 from lakebed.finops.receipt_page import to_html
@@ -84,6 +84,11 @@ def receipt(
         loads = TableLoads.of(opened, ledger)
         held = [one for one in loads.now() if periods is None or one.load.slice.period in periods]
         state = opened.state()
+        if PERIOD not in state.schema:
+            raise TargetError(
+                f"{opened.address} has no loaded bill: it lacks the column {PERIOD}",
+                remedy="A receipt says which deliveries a total rests on: load them with `lakebed run`.",
+            )
         used = _columns(used_columns(query), state.schema)
         result = _ask(opened.address, sql, name, used, periods, workdir)
         known = Identities.from_schema(
