@@ -207,6 +207,9 @@ def test_other_names_of_the_table_and_tables_of_others(world: World, tmp_path: P
     assert found.checked == 0
     found = world.check(folder, against=False, aliases={"cur.customer_all": "costs"})
     assert [one.column for one in found.findings if one.severity == "error"] == ["nope"]
+    [told] = [said for said in world.check(folder).warnings if "which no query reads" in said]
+    assert "name their table with --table or --alias" in told
+    assert world.check(folder, aliases={"cur.customer_all": "costs"}).warnings == ()
     with pytest.raises(ConfigError, match="the target has no table cots"):
         world.check(folder, against=False, aliases={"x": "cots"})
 

@@ -78,7 +78,7 @@ def check(
     checker = QueryCheck(found, dialect, dict(aliases or {}))
     traced = checker.trace(project)
     result = checker.result(traced)
-    warnings = [*planned.warnings, *_refusals(planned), *_elsewhere(planned, found, traced)]
+    warnings = [*planned.warnings, *_refusals(planned), *_elsewhere(planned, found, traced, dict(aliases or {}))]
     return CheckResult(
         target=str(address),
         against=None if against is None else os.fspath(against),
@@ -97,9 +97,14 @@ def _refusals(planned: PlanReport) -> Iterator[str]:
             yield f"{one.delivery.slice} would be refused: {one.decision.reason}"
 
 
-def _elsewhere(planned: PlanReport, target: NextTarget, traced: ProjectLineage) -> Iterator[str]:
+def _elsewhere(
+    planned: PlanReport, target: NextTarget, traced: ProjectLineage, aliases: Mapping[str, str]
+) -> Iterator[str]:
     """Deliveries that land in a table which no query reads: most likely the table has another name."""
-    read = {split_name(use.name)[-1].lower() for one in traced.result.statements for use in one.tables}
+    called = {split_name(use.name)[-1].lower() for one in traced.result.statements for use in one.tables}
+    read = called | {
+        split_name(table)[-1].lower() for alias, table in aliases.items() if split_name(alias)[-1].lower() in called
+    }
     coming = [table for table in target.tables if table.arrives]
     if coming and planned.deliveries and not any(table.parts[-1].lower() in read for table in coming):
         names = ", ".join(table.name for table in coming)
