@@ -14,7 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from tests.support import ROOT
 from tests.support.arrow_runs import use_arrow
-from tests.support.browsers import chromium, columns_marked, open_page
+from tests.support.browsers import chromium, columns_marked, open_page, wait_for_count
 from tests.support.sql_projects import make_project
 
 import lakebed
@@ -134,7 +134,7 @@ def test_a_column_is_followed_and_the_address_keeps_it(page: Any, tmp_path: Path
 
 def test_tables_are_focused_grown_hidden_and_grouped(page: Any) -> None:
     page.click('.table[data-table="monthly"] .table-name')
-    page.wait_for_function("document.querySelectorAll('.table').length === 3")
+    wait_for_count(page, ".table", 3)
     page.wait_for_selector(".editor .cm-mark-statement >> text=monthly")
     page.click('.table[data-table="costs"] .grow-up')
     page.wait_for_selector('.table[data-table="cur"]')
@@ -192,7 +192,7 @@ def test_list_matrix_and_overview(page: Any, tmp_path: Path) -> None:
     picture(page, "matrix", tmp_path)
     require_accessible(page)
     page.click(".matrix-cell >> nth=0")
-    page.wait_for_function("document.querySelectorAll('.table').length === 2")
+    wait_for_count(page, ".table", 2)
     page.click(".toolbar >> text=Overview")
     page.wait_for_selector(".overview canvas")
     picture(page, "overview", tmp_path)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.browsers import chromium, columns_marked, open_page
+from tests.support.browsers import chromium, columns_marked, open_page, wait_for_count
 
 from lakebed.lineage.analyze import Script
 from lakebed.lineage.project import trace_project
@@ -71,7 +71,7 @@ def test_a_click_shows_where_a_column_comes_from_and_what_it_reaches(page: Any) 
     assert page.locator("svg.edges path.edge.up").count() == 2
     assert "monthly.total" in page.inner_text("aside.details")
     page.check("text=only its paths")
-    page.wait_for_function("document.querySelectorAll('.table').length === 5")
+    wait_for_count(page, ".table", 5)
     page.keyboard.press("Escape")
     page.wait_for_selector('.table[data-table="elsewhere"]')
     assert page.locator(".column.up").count() == 0

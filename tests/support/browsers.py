@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+# Milliseconds: a busy machine takes its time, and a failure is seen all the same.
+PATIENCE = 300_000
+
 
 @contextmanager
 def chromium() -> Iterator[Any]:
@@ -27,7 +30,7 @@ def chromium() -> Iterator[Any]:
 def open_page(browser: Any, address: str, *, width: int = 1400, height: int = 850) -> tuple[Any, list[str]]:
     """The page, and what goes wrong in it: errors, requests that leave it, what its policy refuses."""
     opened = browser.new_page(viewport={"width": width, "height": height})
-    opened.set_default_timeout(300_000)
+    opened.set_default_timeout(PATIENCE)
     problems: list[str] = []
     own = address.partition("?")[0]
     opened.on("pageerror", lambda error: problems.append(str(error)))
@@ -44,3 +47,10 @@ def columns_marked(page: Any, mark: str) -> set[str]:
     """The columns that the graph shows with a mark, as table.column."""
     script = "all => all.map(c => c.closest('.table').dataset.table + '.' + c.dataset.column)"
     return set(page.eval_on_selector_all(f".column.{mark}", script))
+
+
+def wait_for_count(page: Any, selector: str, count: int) -> None:
+    """Waits until so many elements are there. The page's policy forbids it to evaluate a condition given as text."""
+    from playwright.sync_api import expect
+
+    expect(page.locator(selector)).to_have_count(count, timeout=PATIENCE)

@@ -21,8 +21,12 @@ export function Search({
   const [place, setPlace] = useState(0);
   const [open, setOpen] = useState(false);
   const input = useRef<HTMLInputElement>(null);
+  // Enter may come before the answer to what was typed last: it then takes the first of that answer.
+  const answered = useRef("");
+  const entered = useRef(false);
   useEffect(() => {
     let current = true;
+    entered.current = false;
     if (!text.trim()) {
       setFound([]);
       onText("");
@@ -34,6 +38,8 @@ export function Search({
       setFound(answer.found);
       setTotal(answer.total);
       setPlace(0);
+      answered.current = text;
+      if (entered.current) take(answer.found[0]);
     });
     return () => {
       current = false;
@@ -77,7 +83,10 @@ export function Search({
         onKeyDown={(event) => {
           if (event.key === "ArrowDown") setPlace(Math.min(place + 1, found.length - 1));
           else if (event.key === "ArrowUp") setPlace(Math.max(place - 1, 0));
-          else if (event.key === "Enter") take(found[place]);
+          else if (event.key === "Enter") {
+            if (answered.current === text) take(found[place]);
+            else entered.current = true;
+          }
           else if (event.key === "Escape") {
             setOpen(false);
             event.stopPropagation();
