@@ -161,6 +161,12 @@ def test_schemas_come_only_from_below_the_folders(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match="does not lie below"):
             import_schema(sources, outside)
+    for address in ("\0", "duckdb:\0", "\ud800", "iceberg:\n"):
+        with pytest.raises(ConfigError, match="is no address"):
+            import_schema(sources, address)
+    for address in (str(inside / ("a" * 300)), f"dbt:{inside / ('a' * 300)}"):
+        with pytest.raises(ConfigError, match="cannot be read"):
+            import_schema(sources, address)
     for address in ("spark", "spark:db"):
         with pytest.raises(ConfigError, match="no Spark session"):
             import_schema(Sources(), address)

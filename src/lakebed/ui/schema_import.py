@@ -12,6 +12,8 @@ PATH_KINDS = ("duckdb", "parquet", "dbt")
 
 def import_schema(sources: Sources, address: str) -> dict[str, object]:
     """The tables at an address: a file, `duckdb:FILE`, `parquet:FOLDER`, `dbt:DIR`, or `iceberg:NS` of the catalog."""
+    if not address.isprintable():
+        raise ConfigError(f"{address!r} is no address", remedy="Write it without control characters.")
     kind, colon, place = address.partition(":")
     if kind == "spark":
         raise ConfigError(
@@ -20,7 +22,10 @@ def import_schema(sources: Sources, address: str) -> dict[str, object]:
     if not (colon and kind == "iceberg"):
         path = place.partition("#")[0] if colon and kind in PATH_KINDS else address
         _require_inside(sources, path)
-    loaded = load_schema([address], dialect=sources.dialect, workdir=sources.workdir)
+    try:
+        loaded = load_schema([address], dialect=sources.dialect, workdir=sources.workdir)
+    except OSError as error:
+        raise ConfigError(f"{address} cannot be read: {error.strerror or error}") from error
     return {"tables": loaded["tables"]}
 
 
