@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 import pytest
+from tests.support.small_schemas import INT, LONG, TEXT, schema, struct
 
 from lakebed.datasets.column_lists import (
     SchemaChanges,
@@ -38,23 +39,10 @@ from lakebed.schema.types import (
     Null,
     Schema,
     Struct,
-    Text,
     Time,
     Timestamp,
 )
 from lakebed.schema.widen import Mismatch, widen
-
-INT, LONG, TEXT = Integer(32), Integer(64), Text()
-VARIANT = Policy(on_conflict="variant")
-
-
-def schema(**columns: DataType) -> Schema:
-    return Schema.of(Column(name, type_) for name, type_ in columns.items())
-
-
-def struct(**columns: DataType) -> Struct:
-    return Struct(schema(**columns).columns)
-
 
 # The specification's unit tests, 1 to 4.
 

@@ -1,6 +1,7 @@
 """Variant columns: where a type does not fit, a second column has the values, and the next load finds it again."""
 
 import pytest
+from tests.support.small_schemas import INT, LONG, TEXT, VARIANT, schema, struct
 
 from lakebed.errors import SchemaIncompatible
 from lakebed.schema import iceberg
@@ -16,22 +17,8 @@ from lakebed.schema.types import (
     Date,
     Decimal,
     Float,
-    Integer,
     Schema,
-    Struct,
-    Text,
 )
-
-INT, LONG, TEXT = Integer(32), Integer(64), Text()
-VARIANT = Policy(on_conflict="variant")
-
-
-def schema(**columns: DataType) -> Schema:
-    return Schema.of(Column(name, type_) for name, type_ in columns.items())
-
-
-def struct(**columns: DataType) -> Struct:
-    return Struct(schema(**columns).columns)
 
 
 def test_of_a_column_and_its_variants_one_has_the_new_value() -> None:

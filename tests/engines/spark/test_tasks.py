@@ -3,7 +3,7 @@
 import pytest
 from pyspark.errors import PySparkException
 
-from lakebed.engines.spark.tasks import WORKERS_NEED, reason, remedy
+from lakebed.engines.spark.tasks import WORKERS_NEED, is_of_spark, reason, remedy
 
 TRACEBACK = """An exception was thrown from the Python worker:
 Traceback (most recent call last):
@@ -45,3 +45,10 @@ Caused by: java.io.IOException: No space left on device
 
 def test_other_failures_have_no_such_advice() -> None:
     assert remedy(PySparkException("ValueError: 12 is not a date")) is None
+
+
+def test_what_pyspark_leaves_to_py4j_is_of_spark_and_a_mistake_of_ours_is_not() -> None:
+    left = type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})
+    assert is_of_spark(PySparkException("no such table"))
+    assert is_of_spark(left("o1.sql"))
+    assert not is_of_spark(KeyError("name"))

@@ -80,6 +80,11 @@ def collect(frame: DataFrame, *, doing: str) -> "pa.Table":
         thread.join()
 
 
+def is_of_spark(error: BaseException) -> bool:
+    """It is Spark's word, and no mistake of ours."""
+    return isinstance(_of_spark(error), PySparkException)
+
+
 def _of_spark(error: BaseException) -> BaseException:
     """The error; of Java's that pyspark leaves to py4j, one of Spark's."""
     return PySparkException(str(error)) if type(error).__module__ == "py4j.protocol" else error
